@@ -13,13 +13,16 @@ rounded, are n.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value, array_const, const, width
+from deuteron.backend.llvm.types import Value, array_const, byte_width, const, element, width
 from deuteron.backend.math.number import FloatUnit, Number
 from deuteron.backend.math.pair import Pair, quick_sum
+from deuteron.backend.math.polynomial import magnitude, number
+
+Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
 
 _NAME = "reduce_large_angle"
 _UNSEEN_BITS = (1 << 11) - 1  # of an i64, those that a double has no room for
@@ -38,19 +41,58 @@ TURN_BITS_COUNT = 1216
 _WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 64 * (i + 1)) & ((1 << 64) - 1) for i in range(19)]
 
 
-def reduce_large_lanes(b: Builder, x: Value, is_large: Value, *reduced: Value) -> Sequence[Value]:
-    """r, its rest and n with those of the large lanes replaced."""
-    _define(b.module)
+def replace_large(b: Builder, x: Value, reduce_small: Reduce, limit: float, reduce_large: Reduce) -> Sequence[Value]:
+    """r, its rest and n of angles, one way below the limit and another one, lane by lane, from it on."""
+    is_large = b.fcmp("oge", magnitude(b, x), number(x, limit))
     if width(x.type) == 1:
-        return _call(b, x)
-    for lane in range(width(x.type)):
-        angle, is_large_lane, *small = (b.extractelement(vector, lane) for vector in (x, is_large, *reduced))
-        with b.if_(is_large_lane, hint="large_lane") as branch:
-            branch.yield_(*_call(b, angle))
+        with b.if_(is_large, "large_angle") as branch:
+            branch.yield_(*reduce_large(b, x))
             branch.otherwise()
-            branch.yield_(*small)
-        reduced = tuple(b.insertelement(v, y, lane) for v, y in zip(reduced, branch.results, strict=True))
-    return reduced
+            branch.yield_(*reduce_small(b, x))
+        return branch.results
+    reduced = reduce_small(b, x)
+    is_any = b.intrinsic("llvm.vector.reduce.or", "i1", is_large, overloads=[is_large.type])
+    with b.if_(is_any, "large_angle") as branch:
+        branch.yield_(*_replace_lanes(b, x, reduced, limit, reduce_large))
+        branch.otherwise()
+        branch.yield_(*reduced)
+    return branch.results
+
+
+def _replace_lanes(b: Builder, x: Value, reduced: Sequence[Value], limit: float, reduce: Reduce) -> list[Value]:
+    """By a function of the module with a loop: written out, 64 lanes took longer to compile than all else."""
+    name = f"reduce_large_lanes.{mangle(x.type)}"
+    result = f"{{ {', '.join(value.type for value in reduced)} }}"
+    if not b.module.has_function(name):
+        _define_lanes(b.module, name, result, [value.type for value in (x, *reduced)], limit, reduce)
+    made = b.call(result, name, x, *reduced)
+    return [b.extractvalue(made, index, value.type) for index, value in enumerate(reduced)]
+
+
+def _define_lanes(module: Module, name: str, result: str, types: list[str], limit: float, reduce: Reduce) -> None:
+    parameters = [(type, f"x{index}") for index, type in enumerate(types)]
+    b = module.function(name, result, parameters, attributes="nounwind noinline cold")
+    given = [Value(type, value.text) for type, value in zip(types, b.parameters, strict=True)]
+    places = [b.alloca(element(value.type), width(value.type)) for value in given]
+    for value, place in zip(given, places, strict=True):
+        b.store(value, place, byte_width(element(value.type)))
+    lane_types = [element(type) for type in types]
+    with b.loop(const("i64", 0), const("i64", width(types[0])), const("i64", 1), hint="lane") as loop:
+        angle, *others = (b.gep(type, place, loop.index) for type, place in zip(lane_types, places, strict=True))
+        x = b.load(lane_types[0], angle)
+        with b.if_(b.fcmp("oge", magnitude(b, x), number(x, limit)), "large_lane"):
+            for value, place in zip(reduce(b, x), others, strict=True):
+                b.store(value, place)
+    made = Value(result, "poison")
+    for index, (type, place) in enumerate(zip(types[1:], places[1:], strict=True)):
+        made = b.insertvalue(made, b.load(type, place, byte_width(element(type))), index)
+    b.ret(made)
+
+
+def reduce_large(b: Builder, x: Value) -> list[Value]:
+    """Of one angle."""
+    _define(b.module)
+    return _call(b, x)
 
 
 def _call(b: Builder, x: Value) -> list[Value]:

@@ -4,9 +4,9 @@
 
 pi/2 is taken in three parts, of which the first two times n are exact up to |x| < 2**20. Where any lane is
 beyond that, each lane that is calls a function of this module that multiplies x with the bits of 1 / (2 pi)
-that matter (Payne and Hanek). float is computed in double. Worst error found,
-in ulp: 0.5; in double 0.8. A float takes 0.7 ns with
-AVX-512 and 1.0 with AVX2 (NumPy 0.5), a double 0.7 and 1.1 (NumPy 11).
+that matter (Payne and Hanek). float is computed in double here; where multiply-adds are fused `float_trigonometry`
+takes half the time. Worst error found, in ulp: 0.5; in double 0.8. A float takes 0.7 ns with AVX-512 and 1.0 with AVX2
+(NumPy 0.5), a double 0.7 and 1.1 (NumPy 11).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, element, like, width
-from deuteron.backend.math.polynomial import bits_of, evaluate, fused, magnitude, number, with_sign_of
-from deuteron.backend.math.quadrant import reduce_large_lanes
+from deuteron.backend.llvm.types import Value, const, element, like
+from deuteron.backend.math.polynomial import bits_of, evaluate, fused, number, with_sign_of
+from deuteron.backend.math.quadrant import reduce_large, replace_large
 
 _TWO_OVER_PI = 0.6366197723675814
 _PI_OVER_2 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
@@ -97,6 +97,10 @@ def reduce_angle(b: Builder, x: Value) -> Sequence[Value]:
 
 def _reduce(b: Builder, x: Value) -> Sequence[Value]:
     """As `reduce_angle`; what is left grows with n, which does no harm to a float."""
+    return replace_large(b, x, _reduce_small, _LARGE, reduce_large)
+
+
+def _reduce_small(b: Builder, x: Value) -> Sequence[Value]:
     shifted = fused(b, x, number(x, _TWO_OVER_PI), number(x, _ROUNDER))
     whole = b.fsub(shifted, number(x, _ROUNDER), flags="")
     first, second, third = (number(x, -part) for part in _PI_OVER_2)
@@ -105,16 +109,4 @@ def _reduce(b: Builder, x: Value) -> Sequence[Value]:
     seen = b.fsub(r, exact, flags="")
     lost = b.fadd(b.fsub(exact, b.fsub(r, seen, flags=""), flags=""), b.fsub(product, seen, flags=""), flags="")
     rest = fused(b, whole, third, lost)
-    n = bits_of(b, shifted)
-    is_large = b.fcmp("oge", magnitude(b, x), number(x, _LARGE))
-    with b.if_(_any(b, is_large), hint="large_angle") as branch:
-        branch.yield_(*reduce_large_lanes(b, x, is_large, r, rest, n))
-        branch.otherwise()
-        branch.yield_(r, rest, n)
-    return branch.results
-
-
-def _any(b: Builder, mask: Value) -> Value:
-    if width(mask.type) == 1:
-        return mask
-    return b.intrinsic("llvm.vector.reduce.or", "i1", mask, overloads=(mask.type,))
+    return r, rest, bits_of(b, shifted)

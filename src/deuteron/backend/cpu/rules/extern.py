@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from deuteron.analysis.extern_functions import name_of
-from deuteron.backend.cpu import erf_pieces, powers
 from deuteron.backend.cpu.algebra import lanewise
+from deuteron.backend.cpu.by_target import BY_TARGET
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.target import CPUTarget
@@ -15,14 +14,12 @@ from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.number import FloatUnit, Function, Number
 from deuteron.ir.tt.extern import ExternElementwiseOp
 
-_BY_TARGET = {"exp": partial(powers.power, "exp"), "exp2": partial(powers.power, "exp2"), "erf": erf_pieces.erf}
-
 
 def extern_elementwise(ctx: Context, op: ExternElementwiseOp, *operands: Fragment) -> Fragment:
     from deuteron.backend.math.extern import lower  # deferred: 15 modules, for what few kernels have
 
     name, unit = name_of(op), FloatUnit(ctx.target.fuses, ctx.target.rounds, doubles=True)
-    own = {name: _of_target(_BY_TARGET[name], ctx.target)} if name in _BY_TARGET else {}
+    own = {name: _of_target(BY_TARGET[name], ctx.target)} if name in BY_TARGET else {}
     return lanewise(ctx.emitter, lambda b, *values: lower(b, name, op.symbol.data, values, unit, own), *operands)
 
 

@@ -6,12 +6,12 @@ f16 x * y + z       round_f16(round_f16(x * y) + z)       as the language define
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu import erf_pieces, math, powers
+from deuteron.backend.cpu import math
 from deuteron.backend.cpu.algebra import lanewise
+from deuteron.backend.cpu.by_target import BY_TARGET
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
@@ -122,7 +122,5 @@ RULES: dict[str, Rule] = {
     "tt.precise_sqrt": _rounding(math.sqrt),
     "tt.precise_divf": _rounding(_precise_divide),
     **{f"math.{name}": _rounding(function) for name, function in math.FUNCTIONS.items()},
-    "math.exp": _by_target(partial(powers.power, "exp")),
-    "math.exp2": _by_target(partial(powers.power, "exp2")),
-    "math.erf": _by_target(erf_pieces.erf),
+    **{f"math.{name}": _by_target(function) for name, function in BY_TARGET.items()},
 }
