@@ -83,7 +83,6 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
             accumulator=mma_v2_accumulator,
             operand=mma_v2_operand,
             f64_rows=16 if capability >= 90 else 8,
-            f64_depth=16 if capability >= 90 else 4,
         ),
         wgmma=_WGMMA if is_hopper else None,
         async_copy_bytes=(4, 8, 16),

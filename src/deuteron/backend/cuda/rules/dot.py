@@ -30,12 +30,12 @@ def _is_mma(layout: LinearLayout) -> bool:
 
 def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
     """For each step along K, all 16x8 tiles of the accumulator: neighbours do not wait for each other."""
-    types, depth, at_c = [element_type_of(x.type) for x in (op.a, op.b)], a.layout.shape[-1], register_at(c.layout)
-    instruction = instruction_for(*types, depth, ctx.machine.mma)
+    instruction = instruction_for(element_type_of(op.a.type), element_type_of(op.b.type), ctx.machine.mma)
+    at_c = register_at(c.layout)
     corners = [place for place in at_c if not place[-2] & 8 and not place[-1] & 1]
     per_word = instruction.per_word
     sums = {corner: [c.registers[register] for register in _tile(at_c, corner)] for corner in corners}
-    for k in range(0, depth, instruction.k):
+    for k in range(0, a.layout.shape[-1], instruction.k):
         operands_a = _operands(ctx.b, instruction.operand_a, a, {(*p[:-2], p[-2]) for p in corners}, k, 1, per_word)
         operands_b = _operands(ctx.b, instruction.operand_b, b, {(*p[:-2], p[-1]) for p in corners}, k, 0, per_word)
         for p in corners:
