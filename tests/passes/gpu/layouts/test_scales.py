@@ -58,3 +58,26 @@ def test_scales_that_are_exchanged_are_copied_ahead(rng, stages, steps):
     assert loop.count("tt.load") == loop.count("ttg.barrier") == 1
     emulate_compiled(kernel, *arguments)
     np.testing.assert_allclose(arguments[5], expected, rtol=1e-3, atol=1e-2)
+
+
+@deuteron.jit
+def counted(a, b, counts, out, steps, N: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(steps):
+        acc = tl.dot(tl.load(a + step * N * N + square), tl.load(b + step * N * N + square), acc)
+        scale = tl.load(counts + i)
+        acc = acc * scale[:, None] + scale[None, :]
+        if CASE == "updated":
+            tl.atomic_add(counts + i, 1.0, sem="relaxed")
+    tl.store(out + square, acc)
+
+
+@pytest.mark.parametrize(("case", "loads"), [("plain", 2), ("updated", 1)])
+def test_scales_that_other_programs_may_change_are_loaded_once(case, loads):
+    """Else rows could be multiplied by another number than columns are."""
+    halves, singles = np.zeros(1 << 14, np.float16), np.zeros(1 << 14, np.float32)
+    kernel = compile_for("cuda:90", counted, halves, halves, singles, singles.copy(), 4, N=64, CASE=case)
+    lines = [line for line in kernel.asm["ttgir"].splitlines() if "tt.load" in line and "%scale" in line]
+    assert len(lines) == loads

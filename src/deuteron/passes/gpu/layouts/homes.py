@@ -3,8 +3,8 @@
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
 computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
-elements in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses and masks are
-made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
+elements, of what the kernel does not write, in loops of dots by wgmma, or by mma.sync if these do not read them, or of
+which only addresses and masks are made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
 would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but
 not where it would be addresses that are converted, or that fill its registers. A value carried by a loop is at home
 where the loop's body yields it, else where it enters, else where its users want it.
@@ -149,6 +149,8 @@ class Homes:
             return False
         if num_elements_of(op.result.type) > self._config.num_threads or self._is_told_addresses(op):
             return False
+        if read_by(op).shares(self._written):
+            return False  # what other programs store meanwhile, one of several loads may see, and another one not
         loop = op.parent_op()
         ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
         if any(isinstance(one, WarpGroupDotOp) for one in ops):
@@ -157,7 +159,7 @@ class Homes:
             )
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
         is_beside_dots = by_mma and op.result not in self.fed_to_dots
-        return (is_beside_dots or op.result in self._addresses) and not read_by(op).shares(self._written)
+        return is_beside_dots or op.result in self._addresses
 
     def _is_told_addresses(self, load: LoadOp) -> bool:
         """Whether addresses would have to be exchanged instead of what is loaded. What a loop carries has a home in any
