@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, emulate, instructions_with
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -36,6 +37,29 @@ def test_what_would_be_scattered_is_converted(rng):
     kernel = emulate(transposed, x, out, M=64, N=64)
     np.testing.assert_array_equal(out, x.T)
     assert kernel.metadata.shared > 0
+
+
+@deuteron.jit
+def centred(x, means, out, rows, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    i, j = tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    total = tl.zeros((ROWS, WIDTH), tl.float32)
+    for start in range(0, rows, ROWS):
+        row = start + i
+        mean = tl.load(means + row, mask=row < rows, other=0.0)
+        here = (row[:, None] < rows) & (j[None, :] < WIDTH)
+        values = tl.load(x + row[:, None] * WIDTH + j[None, :], mask=here, other=0.0)
+        total += values.to(tl.float32) - mean[:, None]
+    tl.store(out + j, tl.sum(total, 0))
+
+
+def test_what_each_row_has_is_loaded_by_those_who_hold_it(rng):
+    """A warp has four rows of a tile at once: it reads one sector of their means, where it would exchange four."""
+    x, means = aligned(rng.integers(-9, 9, (80, 64)).astype(np.float16)), aligned(rng.standard_normal(80, np.float32))
+    out = aligned(np.zeros(64, np.float32))
+    kernel = emulate(centred, x, means, out, 80, WIDTH=64, ROWS=32)
+    np.testing.assert_allclose(out, (x - means[:, None]).sum(0, dtype=np.float64), atol=1e-3)
+    loop = generic_asm(kernel, "ttgir").split('"scf.for"')[1].split("scf.yield")[0]
+    assert "convert_layout" not in loop and "barrier" not in loop
 
 
 @deuteron.jit

@@ -91,6 +91,24 @@ def test_what_would_not_fit_stays():
 
 
 @deuteron.jit
+def taps(x, out, C, H, W, BLOCK: tl.constexpr, TAPS: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    h, w = o // W, o % W
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for c in range(C):
+        for i in tl.static_range(TAPS):
+            here = (h + i - 1 >= 0) & (h + i - 1 < H) & (w + i < W)
+            acc += tl.load(x + (c * H + h + i - 1) * W + w + i, mask=here, other=0.0)
+    tl.store(out + o, acc)
+
+
+@pytest.mark.parametrize(("num_taps", "before", "inside"), [(3, 3, 3), (5, 0, 5)])
+def test_many_masks_that_stay(num_taps, before, inside):
+    """Of four pixels of a thread each; the first tap's are a vector only where W is divisible."""
+    assert loads(taps, X, X, 5, 31, 33, BLOCK=512, TAPS=num_taps, num_warps=4) == (before, inside)
+
+
+@deuteron.jit
 def with_dot(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)

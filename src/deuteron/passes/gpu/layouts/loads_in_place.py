@@ -5,7 +5,8 @@
 
 Threads may then load what others load as well, which the first cache serves. What is computed of such loads moves with
 them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
-and the lanes of a warp have to read neighbours. Where addresses come from memory, they would have to be converted.
+and the lanes of a warp have to read neighbours, or no more sectors than there, as of the mean of each row of a tile of
+which a warp has four. Where addresses come from memory, they would have to be converted.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from deuteron.ir.types import byte_width_of, pointee_of
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
+from deuteron.passes.gpu.rings.buffered_loads import has_dots
 
 # Accesses for one of the coalesced layout: a conversion stores and loads in shared memory instead, and threads wait for
 # each other, which counts as so many more. Not measured.
 ACCESSES, WAIT = 3, 4
 SECTORS = 128  # bytes that the lanes of a warp read together, or all there are
+SECTOR = 32  # bytes that come from memory together
 
 # The layouts in which an op needs a value.
 Demanded = Callable[[Operation, SSAValue], list[LinearLayout]]
@@ -40,6 +43,7 @@ def loads_in_place(
     """The layouts that such loads are to have."""
     found: dict[LoadOp, LinearLayout] = {}
     seen: set[Operation] = set()
+    is_exchanged_ahead = has_dots(func)
     for load in nested_ops(func, LoadOp):
         if load in seen or homes.get(load.result) is None:
             continue
@@ -47,7 +51,7 @@ def loads_in_place(
         seen.update(members)
         wanted = _wanted_outside(members, demanded)
         loads = [member for member in members if isinstance(member, LoadOp)]
-        if wanted is not None and all(_pays(one, homes, wanted, info) for one in loads):
+        if wanted is not None and all(_pays(one, homes, wanted, info, is_exchanged_ahead) for one in loads):
             found.update(dict.fromkeys(loads, wanted))
     return found
 
@@ -82,21 +86,40 @@ def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> Linea
     return wanted[0] if len(wanted) == 1 else None
 
 
-def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalysis) -> bool:
+def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalysis, is_exchanged_ahead: bool) -> bool:
     """Also whether it may be done in another layout: addresses and masks are computed wherever they are needed, and no
-    dot reads it, for which it would be copied into shared memory.
+    dot reads it, for which it would be copied into shared memory; beside dots, so is what threads exchange.
     """
     coalesced = homes.get(load.result)
     may_move = not load.is_volatile.value.data and all(homes.get(operand) is None for operand in load.operands)
     if wanted == coalesced or not may_move or load.result in homes.fed_to_dots:
         return False
     most = ACCESSES * _num_accesses(load, coalesced, info) + WAIT
-    return _num_accesses(load, wanted, info) <= most and _reads_neighbours(load, wanted, info)
+    if _num_accesses(load, wanted, info) > most:
+        return False
+    if _reads_neighbours(load, wanted, info):
+        return True
+    return not is_exchanged_ahead and _num_sectors(load, wanted, info) <= _num_sectors(load, coalesced, info)
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
+    return len(_accesses(load, layout, info))
+
+
+def _accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> list[list[int]]:
     mask = info.of(load.mask) if load.mask is not None else None
-    return len(access_vectors(layout, info.of(load.ptr), mask, byte_width_of(pointee_of(load.ptr.type))))
+    return access_vectors(layout, info.of(load.ptr), mask, byte_width_of(pointee_of(load.ptr.type)))
+
+
+def _num_sectors(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
+    """That a warp reads, access by access, if only neighbours along one dimension share them."""
+    axis = contiguous_order(info.of(load.ptr), layout.shape)[0]
+    held = max(SECTOR // byte_width_of(load.result.type), 1) if info.of(load.ptr).contiguity[axis] > 1 else 1
+    sectors = 0
+    for registers in _accesses(load, layout, info):
+        places = [layout(**{REGISTER: r, LANE: lane}) for r in registers for lane in range(layout.in_size(LANE))]
+        sectors += len({(*place[:axis], place[axis] // held, *place[axis + 1 :]) for place in places})
+    return sectors
 
 
 def _reads_neighbours(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> bool:

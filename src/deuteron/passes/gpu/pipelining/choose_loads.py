@@ -124,7 +124,7 @@ class _Room:
         return None
 
 
-def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]:
+def choose_without_dots(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> dict[LoadOp, int]:
     """The loads of a loop without dots that go into registers, and by how many iterations ahead."""
     of_loop = _obstacle_in_loop(loop)
     for load in loads_of(loop):
@@ -132,12 +132,7 @@ def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]
         obstacle = of_loop or place or (None if isinstance(load, LoadOp) else NO_DOT)
         if obstacle is not None:
             remark(load, Kind.NOT_AHEAD, obstacle)
-    return {} if of_loop else loads_into_registers(loop, config)
-
-
-def has_dots(func: FuncOp) -> bool:
-    """Whether a kernel has dots: what they hold in registers is not known here."""
-    return any(op.name in DOTS for op in nested_ops(func))
+    return {} if of_loop else loads_into_registers(loop, func, config)
 
 
 def _candidates(loop: scf.ForOp, addresses: AddressLoads, written: Targets, also_without_dot: bool) -> Iterator[Load]:

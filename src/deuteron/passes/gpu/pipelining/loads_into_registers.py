@@ -6,18 +6,22 @@
         ...
 
 All of them or none: an iteration waits for the last. They have to fit, with what else a thread holds where threads
-exchange anything (sums between warps, conversions of layouts): what is spilled costs more than waiting.
+exchange anything (sums between warps, conversions of layouts): what is spilled costs more than waiting. Not where an
+iteration has many loads of single words whose masks stay, as of the taps of a convolution, all under way at once
+anyway: to each mask whether the next iteration comes would be added in each, and there are seven predicates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from deuteron.analysis.access_vectors import access_vectors
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.next_iteration import Meeting, meets_next
 from deuteron.analysis.program_order import writers_in
 from deuteron.analysis.tile_polynomials import TilePolynomials
@@ -30,6 +34,7 @@ from deuteron.analysis.written_arguments import (
     written_by,
 )
 from deuteron.ir.remarks import Kind, remark
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
@@ -42,11 +47,14 @@ from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 # Of the registers that a thread may have. Addresses, masks and what is computed take the rest: kernels of layer norm
 # backward have 1.1 times what their tiles fill, and 16.
 ROOM = 3 / 4
+# Of an iteration, that do not change in the loop. A convolution of 3 by 3 taps, 4 pixels a thread, has 36:
+# 379 instructions and 128 registers with loads ahead, 246 and 64 without. Wider accesses wait for memory.
+MOST_MASKS, NARROW_BYTES = 16, 4
 # Their results are in the registers of their operands.
 VIEWS = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
 
-def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]:
+def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> dict[LoadOp, int]:
     """By how many iterations: two and more where addresses of others depend on them. Nothing in the loop keeps its
     iterations in order. Tiles that stay get a remark.
     """
@@ -59,6 +67,10 @@ def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int
             chosen.append(load)
         elif is_tile(load.result.type):
             remark(load, Kind.NOT_AHEAD, obstacle)
+    if _has_more_masks(chosen, loop, func):
+        for load in chosen:
+            remark(load, Kind.NOT_AHEAD, f"an iteration has more than {MOST_MASKS} of single words whose masks stay")
+        return {}
     distances = addresses.with_sources(dict.fromkeys(chosen, 1))
     held, loaded = _held(loop, order.known), sum(_registers(load.result.type) for load in distances)
     room = int(ROOM * config.registers_per_thread)
@@ -70,6 +82,23 @@ def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int
     for load in distances if fits else ():
         order.rely(load, distances[load])
     return distances if fits else {}
+
+
+def _has_more_masks(loads: Sequence[LoadOp], loop: scf.ForOp, func: FuncOp) -> bool:
+    """Whether a thread has more than MOST_MASKS that stay, for accesses of a word or less."""
+    masked = [load for load in loads if load.mask is not None and is_tile(load.result.type)]
+    kept = [load for load in masked if not loop.is_ancestor(load.mask.owner)]
+    if sum(layout_of(load.result.type).in_size(REGISTER) for load in kept) <= MOST_MASKS:
+        return False
+    info = AxisInfoAnalysis(func)
+    return sum(_num_narrow(load, info) for load in kept) > MOST_MASKS
+
+
+def _num_narrow(load: LoadOp, info: AxisInfoAnalysis) -> int:
+    """Of a load's accesses by a thread, all of which have the same width."""
+    size = byte_width_of(load.result.type)
+    accesses = access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of(load.mask), size)
+    return len(accesses) if size * len(accesses[0]) <= NARROW_BYTES else 0
 
 
 class _Order:

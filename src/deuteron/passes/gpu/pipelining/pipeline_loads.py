@@ -48,10 +48,10 @@ from deuteron.ir.types import num_bytes_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
-from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, has_dots, loads_of
+from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import Iteration, RingAhead
-from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
+from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad, has_dots
 from deuteron.passes.optimisation import Optimisation
 
 
@@ -235,7 +235,7 @@ class PipelineLoads(Optimisation):
                 info = info or AxisInfoAnalysis(func)
                 is_rebuilt = self._pipeline(loop, info)
             else:
-                is_rebuilt = self._prefetch(loop)
+                is_rebuilt = self._prefetch(loop, func)
             if is_rebuilt:
                 info = None
 
@@ -253,7 +253,7 @@ class PipelineLoads(Optimisation):
             _Pipeline(loop, chosen.copied, schedule, to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)
 
-    def _prefetch(self, loop: scf.ForOp) -> bool:
-        distances = choose_without_dots(loop, self.config)
+    def _prefetch(self, loop: scf.ForOp, func: FuncOp) -> bool:
+        distances = choose_without_dots(loop, func, self.config)
         prefetch(loop, distances)
         return bool(distances)

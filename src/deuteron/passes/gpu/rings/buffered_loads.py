@@ -20,6 +20,7 @@ from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -91,6 +92,11 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     if copies is None and size * len(accesses[0]) < min(copy_bytes):
         return f"a copy takes {min(copy_bytes)} bytes or more, an access {size * len(accesses[0])}"
     return "neighbours in memory are not neighbours in shared memory"
+
+
+def has_dots(func: FuncOp) -> bool:
+    """Whether a kernel has dots: what they hold in registers is not known here."""
+    return any(op.name in DOTS for op in nested_ops(func))
 
 
 def fed_to_dots(op: Operation) -> set[SSAValue]:
