@@ -1,13 +1,13 @@
 """The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
 
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
-computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and
-an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
-elements, of what the kernel does not write, in loops of dots by wgmma, or by mma.sync if these do not read them, or of
-which only addresses and masks are made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
-would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but
-not where it would be addresses that are converted, or that fill its registers. A value carried by a loop is at home
-where the loop's body yields it, else where it enters, else where its users want it.
+computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where its
+first operand with a home is. What comes from scalars alone has no home, nor do loads of few elements, of what the
+kernel does not write, in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses
+and masks are made, such as numbers of rows: every thread loads those that it needs, where a conversion from some
+threads to others would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would
+wait for; but not where it would be addresses that are converted, or that fill its registers. A value carried by a loop
+is at home where the loop's body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
