@@ -10,6 +10,7 @@ from functools import partial
 
 from deuteron.backend.cpu.erf_pieces import erf
 from deuteron.backend.cpu.powers import power
+from deuteron.backend.cpu.tanh_pieces import tanh
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
@@ -30,4 +31,5 @@ BY_TARGET: dict[str, Callable[[Builder, Value, CPUTarget], Value]] = {
     "erf": erf,
     "sin": sin,
     "cos": cos,
+    "tanh": tanh,
 }
