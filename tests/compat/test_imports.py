@@ -120,8 +120,9 @@ def test_installing_twice_changes_nothing():
         ),
         (
             "import triton.ops.matmul",
-            "no module 'triton.ops': Triton took its ready-made kernels out",
+            "no module 'triton.ops.matmul': Triton took its ready-made kernels out",
         ),
+        ("import triton.ops.matmul_perf_model; import triton.ops.blocksparse", "no module 'triton.ops.blocksparse'"),
         ("from triton.experimental import gluon", "Deuteron has no module 'triton.experimental'"),
     ],
 )

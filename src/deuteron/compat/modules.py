@@ -5,6 +5,7 @@ absent, so that a program which needs it fails where it says so.
 
     cache_files.py    triton.runtime.cache         allocation.py    triton.runtime._allocation
     old_spellings.py  what older versions called otherwise
+    matmul_perf_model.py  triton.ops.matmul_perf_model
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
     ragged.py         triton.tools.ragged_tma      test_names.py    triton._internal_testing
@@ -26,6 +27,7 @@ from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
+from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.ragged import RAGGED_NAMES
 from deuteron.compat.standard_names import STANDARD_NAMES
@@ -74,6 +76,8 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton._C.libtriton.ir": IR_NAMES,
         "triton.testing": _public(testing),
         "triton._internal_testing": TEST_NAMES,
+        "triton.ops": {},
+        "triton.ops.matmul_perf_model": PERF_MODEL_NAMES,
         "triton.tools": {},
         "triton.tools.ragged_tma": RAGGED_NAMES,
         "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
