@@ -2,16 +2,12 @@
 
 why("triton.ops.matmul")                     ": Triton took its ready-made kernels out in 3.0; ..."
 why("triton.testing.cuda_memcheck")          ": DEUTERON_CHECK=bounds ..."
-message("triton.language.core.extrn")        "Deuteron has no 'triton.language.core.extrn'. Did you mean 'extern'?"
+message("triton.language.core", "extrn")     "Deuteron has no 'triton.language.core.extrn'"
 
 The reason of a module holds for the names in it and below, that of a name goes before.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-
-from deuteron.errors import suggest
 
 _BACKENDS = "backends are not loaded from packages; docs/add-a-target.md says what a target takes"
 _LAUNCHERS = "launches are machine code of Deuteron's own; kernel[grid](...), or emitted C, launch a kernel"
@@ -73,7 +69,6 @@ def why(name: str) -> str:
     return ""
 
 
-def message(module: str, name: str, known: Iterable[str]) -> str:
-    """What is said of a name that a module does not have."""
-    near = suggest(name, list(known))
-    return f"Deuteron has no '{module}.{name}'{why(f'{module}.{name}') or (near and f'.{near}')}"
+def message(module: str, name: str) -> str:
+    """What is said of a name that a module does not have. No other is guessed: Triton may have this one."""
+    return f"Deuteron has no '{module}.{name}'{why(f'{module}.{name}')}"

@@ -106,7 +106,7 @@ def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> Non
         module.__path__ = spec.submodule_search_locations
 
     def missing(attribute: str) -> Any:
-        said = message(name, attribute, vars(module))
+        said = message(name, attribute)
         if _is_import(sys._getframe(1)):
             raise ImportError(said, name=name, path=CONTENTS)
         raise AttributeError(said, name=attribute, obj=None)
