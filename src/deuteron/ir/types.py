@@ -77,14 +77,14 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
 
 
 @lru_cache(maxsize=4096)
-def tensor_type(element_type: Attribute, shape: tuple[int, ...], encoding: Attribute = NO_LAYOUT) -> TensorType:
+def tensor_type(element_type: Attribute, shape: tuple[int, ...], encoding: Attribute) -> TensorType:
     """One object for each type: xDSL takes 30 us to make and verify one, and printers keep the text of each object."""
     return TensorType(element_type, shape, encoding)
 
 
 def tile(element_type: Attribute, shape: Sequence[int]) -> Attribute:
     """The tile type of that shape; the element type itself for shape ()."""
-    return tensor_type(element_type, tuple(shape)) if shape else element_type
+    return tensor_type(element_type, tuple(shape), NO_LAYOUT) if shape else element_type
 
 
 _WIDTHS = frozenset((1, 8, 16, 32, 64))  # of integers
