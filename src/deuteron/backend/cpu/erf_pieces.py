@@ -20,7 +20,7 @@ from deuteron.backend.math.polynomial import FLOAT, at_most, bits_of, fused, mag
 _STEP = 65 / 512  # of which all multiples are floats
 _LARGEST = 3.99  # within the last piece
 
-# erf(n s), then the coefficients of t to t**5, of the first less 1, weighted fits as in `math/polynomial.py`
+# erf(n s), then the coefficients of t to t**5, of the first less 1, fits by `scripts/fit_pieces.py`
 _PIECES = (
     (0.0, 0.12837917, 0.0, -0.3761242, 0.0, 0.11216716),
     (0.14248537, 0.1103387, -0.14095274, -0.35812303, 0.06767539, 0.09031271),

@@ -19,7 +19,7 @@ from deuteron.backend.math.polynomial import at_least, at_most, bits_of, magnitu
 _SMALLEST, _LARGEST = 0.11, 15.9  # of the first piece, whose centre is 0, and of the last one
 _DROPPED_BITS = 21
 
-# the centre c, tanh c, then the coefficients of t to t**5, of the first less 1
+# the centre c, tanh c, then the coefficients of t to t**5, of the first less 1, fits by `scripts/fit_pieces.py`
 _PIECES = (
     (2.25, 0.9780261, -0.9565351, -0.04250587, 0.027088704, -0.012430282, 0.0039662286),
     (2.75, 0.99185973, -0.9837857, -0.016082289, 0.010545359, -0.0051341266, 0.0019238667),
