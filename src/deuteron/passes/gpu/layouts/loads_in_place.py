@@ -31,7 +31,7 @@ from deuteron.passes.gpu.rings.buffered_loads import has_dots
 # each other, which counts as so many more. Not measured.
 ACCESSES, WAIT = 3, 4
 SECTORS = 128  # bytes that the lanes of a warp read together, or all there are
-SECTOR = 32  # bytes that come from memory together
+SECTOR = SECTORS // 4  # bytes that come from memory together
 
 # The layouts in which an op needs a value.
 Demanded = Callable[[Operation, SSAValue], list[LinearLayout]]
@@ -116,8 +116,8 @@ def _num_sectors(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> 
     axis = contiguous_order(info.of(load.ptr), layout.shape)[0]
     held = max(SECTOR // byte_width_of(load.result.type), 1) if info.of(load.ptr).contiguity[axis] > 1 else 1
     sectors = 0
-    for registers in _accesses(load, layout, info):
-        places = [layout(**{REGISTER: r, LANE: lane}) for r in registers for lane in range(layout.in_size(LANE))]
+    for first, *_ in _accesses(load, layout, info):
+        places = [layout(**{REGISTER: first, LANE: lane}) for lane in range(layout.in_size(LANE))]
         sectors += len({(*place[:axis], place[axis] // held, *place[axis + 1 :]) for place in places})
     return sectors
 
