@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from deuteron.runtime.autotuner import Config
 
 import deuteron
 import deuteron.language as tl
 from deuteron.compat.matmul_perf_model import early_config_prune, estimate_matmul_time
 from deuteron.runtime import driver
+from deuteron.runtime.autotuning.config import Config
 
 
 def config(m, n, k, stages=2, split=1):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deuteron.runtime import driver
-from deuteron.runtime.autotuner import Config
+from deuteron.runtime.autotuning.config import Config
 
 # What one multiprocessor does in a millisecond, of the order of an H100's.
 _OPERATIONS = 4e9  # of fp16; half of these of fp32
