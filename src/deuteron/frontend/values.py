@@ -163,7 +163,7 @@ def give_name(handle: SSAValue, name: str) -> None:
 def left_over_comma(value: Value) -> str:
     """The way out of a tuple of one, `x = (y,)`: before version 3.2 of the language that was `y`."""
     is_one = type(value) is tuple and len(value) == 1
-    return " The comma makes it a tuple: leave it out." if is_one else ""
+    return " A comma made it a tuple of one: leave it out." if is_one else ""
 
 
 def describe(value: Value) -> str:
@@ -173,8 +173,7 @@ def describe(value: Value) -> str:
     if isinstance(value, tuple):
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
         shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
-        comma = "," if len(value) == 1 else ""
-        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown}{comma})"
+        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
     if isinstance(value, type | ModuleType):
         return f"{'class' if isinstance(value, type) else 'module'} '{value.__name__}'"
     if isinstance(value, dtype):
