@@ -5,8 +5,9 @@
 
 Threads may then load what others load as well, which the first cache serves. What is computed of such loads moves with
 them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
-and the lanes of a warp have to read neighbours, or no more sectors than there, as of the mean of each row of a tile of
-which a warp has four. Where addresses come from memory, they would have to be converted.
+and the lanes of a warp have to read neighbours, or, of no more elements than there are threads, no more sectors than
+there, as of the mean of each row of a tile of which a warp has four. Of more a thread has vectors there, which others
+that are computed with them may yet be moved to. Where addresses come from memory, they would have to be converted.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalys
         return False
     if _reads_neighbours(load, wanted, info):
         return True
-    return not is_exchanged_ahead and _num_sectors(load, wanted, info) <= _num_sectors(load, coalesced, info)
+    if is_exchanged_ahead or coalesced.in_size(REGISTER) > 1:
+        return False
+    return _num_sectors(load, wanted, info) <= _num_sectors(load, coalesced, info)
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
