@@ -42,6 +42,19 @@ def dot_scaled(a: str, b: str, scale: str, a_format: int = 4) -> str:
         : ({a}, {b}xf8E5M2>, {c}, {scale}) -> {c}"""
 
 
+def half_with_scales_of_fp8(a: str, a_format: int) -> str:
+    c, scale = "tensor<4x8xf32>", "tensor<4x1xf8E4M3FN>"
+    return f"""%a = "arith.constant"() <{{value = dense<1.0> : {a}}}> : () -> {a}
+    %b8 = "arith.constant"() <{{value = dense<1> : tensor<32x8xi8>}}> : () -> tensor<32x8xi8>
+    %b = "tt.bitcast"(%b8) : (tensor<32x8xi8>) -> tensor<32x8xf8E5M2>
+    %c = "arith.constant"() <{{value = dense<1.0> : {c}}}> : () -> {c}
+    %x8 = "arith.constant"() <{{value = dense<1> : tensor<4x1xi8>}}> : () -> tensor<4x1xi8>
+    %x = "tt.bitcast"(%x8) : (tensor<4x1xi8>) -> {scale}
+    %r = "tt.dot_scaled"(%a, %b, %c, %x) <{{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, a_elem_type = {a_format}
+        : i32, b_elem_type = 1 : i32, fastMath = false, lhs_k_pack = true, rhs_k_pack = true}}>
+        : ({a}, tensor<32x8xf8E5M2>, {c}, {scale}) -> {c}"""
+
+
 def reduce(axis: int, result: str, types: str = "%a: f32, %b: f32") -> str:
     return f"""%r = "tt.reduce"(%t) <{{axis = {axis} : i32}}> ({{
     ^bb1({types}):
@@ -173,6 +186,8 @@ ERRORS = [
     (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x4xi8>"), "scales of type tensor<4x4xi8> for 4 x 32"),
     (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>"), "dot_scaled: shapes"),
     (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>", 9), "expected one of 0, 1, 4, 5, 6, got 9"),
+    (half_with_scales_of_fp8("tensor<4x32xf16>", 6), "fp16 with scales of fp8"),
+    (half_with_scales_of_fp8("tensor<4x32xbf16>", 5), "bf16 with scales of fp8"),
     (f'%r = "tt.bitcast"(%t) : ({T}) -> tensor<4xi16>', "widths differ"),
     (f'%r = "tt.bitcast"(%t) : ({T}) -> i32', "keeps the shape"),
     ('%r = "tt.int_to_ptr"(%n) : (i32) -> i64', "int_to_ptr gives i64"),

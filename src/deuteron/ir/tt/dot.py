@@ -160,6 +160,9 @@ class ScaledOperand:
         expected = [(*batch, rows, depth // group) for group in GROUPS if depth % group == 0]
         if element_type_of(self.scale.type) not in (i8, f8e4m3) or shape_of(self.scale.type) not in expected:
             return f"scales of type {self.scale.type} for {rows} x {depth} numbers"
+        if element_type_of(self.scale.type) == f8e4m3 and self.format in (ScaledFormat.BF16, ScaledFormat.FP16):
+            # Such a product has more bits than bf16 or tf32, in which it would be multiplied.
+            return f"{self.format.name.lower()} with scales of fp8: these go with e2m1, e4m3 and e5m2"
         return None
 
 
