@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from deuteron.errors import UsageError, suggest
 from deuteron.settings import BOUNDS, settings
@@ -59,6 +59,8 @@ class CPUOptions:
     launch_cooperative_grid: bool = False
     may_alias: bool = False
     interruptible: bool | None = None
+
+    of_code: ClassVar[tuple[str, ...]] = ("check",)  # with which a kernel has to be launched as it was compiled
 
     @property
     def has_lines(self) -> bool:
@@ -114,6 +116,8 @@ class CUDAOptions:
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
     may_alias: bool = False
+
+    of_code: ClassVar[tuple[str, ...]] = ("num_warps", "num_ctas", "plain_arguments")
 
     def for_launch(self) -> CUDAOptions:
         """As they are where the kernel is launched with the arrays at hand."""

@@ -175,6 +175,8 @@ def test_the_text_of_a_later_stage_is_for_its_warps(tmp_path: Path):
     assert len(list((tmp_path / "out").glob("*.c"))) == 1
     result = CliRunner().invoke(main, [*arguments, "-w", "4"])
     assert result.exit_code == 1 and "the ttgir is for num_warps=1, and num_warps=4 was asked for" in result.stderr
+    result = CliRunner().invoke(main, [*arguments[:-1], "cuda:80"])
+    assert result.exit_code == 1 and "the ttgir is for cuda:90, and cuda:80 was asked for" in result.stderr
 
 
 @pytest.mark.parametrize(

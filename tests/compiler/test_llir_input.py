@@ -7,8 +7,8 @@ import pytest
 
 import deuteron
 from deuteron.backend.metadata import KernelMetadata, make_param
-from deuteron.compiler import IRSource
-from deuteron.errors import IRError, LaunchError, UsageError
+from deuteron.compiler import ASTSource, IRSource
+from deuteron.errors import DeuteronError, IRError, LaunchError, UsageError
 from deuteron.options import Target
 
 METADATA = KernelMetadata(
@@ -94,3 +94,40 @@ def test_another_cpu_gives_another_kernel(kernel):
 def test_a_cpu_that_does_not_exist():
     with pytest.raises(UsageError, match="unknown CPU 'x86-64-v9'"):
         deuteron.compile(IRSource.from_text(LLIR, "llir"), target="cpu:x86-64-v9")
+
+
+@deuteron.jit
+def double(x, y, n, BLOCK: deuteron.language.constexpr):
+    i = deuteron.language.arange(0, BLOCK)
+    value = deuteron.language.load(x + i, mask=i < n)
+    deuteron.language.store(y + i, value * 2, mask=i < n)
+
+
+def text_of(stage: str, target: str, **options: object) -> IRSource:
+    source = ASTSource(double, {"x": "*fp32", "y": "*fp32", "n": "i32"}, {"BLOCK": 64})
+    return IRSource.from_text(deuteron.compile(source, target, options).asm[stage], stage)
+
+
+def test_code_that_looks_at_the_ends_of_arrays_is_told_them():
+    kernel = deuteron.compile(text_of("llir", "cpu", check="bounds"), target="cpu")
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert kernel.metadata.is_checked
+    kernel[(1,)](x, y, 64)
+    np.testing.assert_array_equal(y, x * 2)
+    with pytest.raises(DeuteronError, match="beyond|outside|bounds"):
+        kernel[(1,)](x[:32], y, 64)
+    with pytest.raises(UsageError, match="the llir is for check='bounds', and check='' was asked for"):
+        deuteron.compile(text_of("llir", "cpu", check="bounds"), "cpu", {"check": ""})
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("cuda:90", {"num_warps": 4}, "num_warps=8, and num_warps=4"),
+        ("cuda:90", {"num_warps": 8, "num_ctas": 2}, "num_ctas=1, and num_ctas=2"),
+        ("cuda:80", {"num_warps": 8}, "cuda:90, and cuda:80"),
+    ],
+)
+def test_what_it_was_compiled_for(target, options, message):
+    with pytest.raises(UsageError, match=f"the llir is for {message} was asked for"):
+        deuteron.compile(text_of("llir", "cuda:90", num_warps=8), target, options)

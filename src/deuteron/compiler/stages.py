@@ -25,6 +25,7 @@ from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
+from deuteron.options import Target
 from deuteron.settings import settings
 from deuteron.signal_handlers import raised_by_handler
 from deuteron.trusted_files import warn_once
@@ -165,6 +166,29 @@ def embedded_metadata(stage: Stage, text: str) -> KernelMetadata:
         mark = f"{stage.comment} {METADATA_MARK}"
         raise UsageError(f"the first line of a .{stage.name} input must be the comment '{mark}{{...}}' of a dump")
     return KernelMetadata.from_json(text.partition("\n")[0].partition(METADATA_MARK)[2])
+
+
+def with_embedded(unit: Unit, stage: Stage, text: str) -> Unit:
+    """The unit of a text with metadata: the name, the facts, and the options on which its code relies; raises
+    UsageError where others were asked for.
+    """
+    found = embedded_metadata(stage, text)
+    _check_target(stage, found.target, unit.target)
+    kept = {name: found.options[name] for name in getattr(unit.options, "of_code", ()) if name in found.options}
+    for name, made in kept.items():
+        asked = getattr(unit.options, name)
+        if asked is not None and (asked or None) != (made or None):
+            raise UsageError(f"the {stage.name} is for {name}={made!r}, and {name}={asked!r} was asked for")
+    options = replace(unit.options, **kept) if kept else unit.options
+    named = replace(unit, name=found.name, symbol=found.symbol, params=found.params, options=options)
+    return named.with_facts(found.facts)
+
+
+def _check_target(stage: Stage, made: Target, asked: Target) -> None:
+    """LLVM aborts at instructions that a GPU does not have; of PTX ptxas says so, and CPUs differ by features."""
+    is_for_one = stage.name == "llir" and made.warp_size > 1
+    if made.backend != asked.backend or (is_for_one and made.arch != asked.arch):
+        raise UsageError(f"the {stage.name} is for {made}, and {asked} was asked for")
 
 
 def _has_metadata(stage: Stage, text: str) -> bool:

@@ -44,9 +44,12 @@ def check_config(module: ModuleOp, config: GPUConfig) -> None:
         number, asked = attribute.value.data if attribute is not None else 1, getattr(config, name)
         if number != asked:
             raise UsageError(f"the ttgir is for {name}={number}, and {name}={asked} was asked for")
-    lanes, machine = warp_size_of(module), config.machine
+    lanes, machine, target = warp_size_of(module), config.machine, module.attributes.get("ttg.target")
     if lanes != machine.warp_size:
         raise UsageError(f"the ttgir is for warps of {lanes} threads, {machine.name} has warps of {machine.warp_size}")
+    if target is not None and target.data != machine.name:
+        # which may have other instructions, registers and bytes of shared memory
+        raise UsageError(f"the ttgir is for {target.data}, and {machine.name} was asked for")
 
 
 def shared_bytes_of(module: ModuleOp, machine: GPU) -> int:
