@@ -64,6 +64,13 @@ def test_memory_operations_are_accepted():
     verified(b)
 
 
+def test_bytes_that_are_not_stored_do_not_poison_their_neighbours():
+    b = function()
+    spread = b.shufflevector(const("<4 x i8>", 7), None, [0, -1, 1, -1])
+    b.masked_store(spread, b.parameters[0], 1, vector_const("i1", [1, 0, 1, 0]))
+    assert f"freeze <4 x i8> {spread.text}" in verified(b)
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 16])
 def test_splat(lanes):
     b = function()

@@ -22,7 +22,7 @@ _FLOATS_OF_WIDTH = {"i16": "half", "i32": "float", "i64": "double"}
 
 
 class Memory:
-    """Mixed into Builder, which gives `_emit`, `_append`, `intrinsic` and `bitcast`."""
+    """Mixed into Builder, which gives `_emit`, `_append`, `intrinsic`, `bitcast` and `freeze`."""
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError
@@ -31,6 +31,9 @@ class Memory:
         raise NotImplementedError
 
     def bitcast(self, value: Value, type: str, hint: str = "") -> Value:
+        raise NotImplementedError
+
+    def freeze(self, a: Value, hint: str = "") -> Value:
         raise NotImplementedError
 
     def intrinsic(
@@ -92,7 +95,8 @@ class Memory:
         """The same bytes, behind a fence for floats, of which no instruction is left."""
         num_bytes = width(value.type)
         floats = vector("half", num_bytes // 2) if num_bytes < 4 else vector("float", num_bytes // 4)
-        fenced = self.intrinsic("llvm.arithmetic.fence", floats, self.bitcast(value, floats), overloads=[floats])
+        words = self.bitcast(self.freeze(value), floats)  # else one byte of poison would be four
+        fenced = self.intrinsic("llvm.arithmetic.fence", floats, words, overloads=[floats])
         return self.bitcast(fenced, value.type)
 
     def masked_gather(
