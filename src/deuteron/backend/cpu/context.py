@@ -19,8 +19,9 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
-from deuteron.backend.cpu.plan.items import Dot, Place, Region, Slot
+from deuteron.backend.cpu.plan.items import Dot, Region
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.slots import Place, Slot
 from deuteron.backend.cpu.plan.streams import Streams
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.cpu.unsupported import unsupported

@@ -31,9 +31,11 @@ from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
+from deuteron.backend.cpu.plan.indices import Index
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.limits import find_limits
 from deuteron.backend.cpu.plan.quotients import Quotients
+from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root
 from deuteron.backend.cpu.plan.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction

@@ -37,7 +37,6 @@ from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
-from deuteron.backend.cpu.plan.items import Reuse
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
 from deuteron.backend.cpu.plan.orders import choose_orders
@@ -46,6 +45,7 @@ from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.reuse import reuse_operands
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
+from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.plan.streams import Streams, find_streams
 from deuteron.backend.cpu.plan.work import work_of
 from deuteron.backend.cpu.products import TileProduct

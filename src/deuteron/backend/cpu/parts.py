@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Uniform, one_element
 from deuteron.backend.cpu.plan.axes import Vectorisation
-from deuteron.backend.cpu.plan.items import Index
+from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.limits import Limits
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.llvm.builder import Builder

@@ -20,8 +20,9 @@ from deuteron.backend.cpu.formats import upper_half
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.packing import interleaved
 from deuteron.backend.cpu.plan.accesses import is_close
-from deuteron.backend.cpu.plan.items import Exchanged, Place
+from deuteron.backend.cpu.plan.indices import Exchanged
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.strided import load_strided, store_strided
 from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.builder import Builder

@@ -10,20 +10,13 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.items import (
-    Index,
-    Keep,
-    Nest,
-    Place,
-    Root,
-    ScanRoot,
-    StoreRoot,
-    identity_index,
-    running,
-)
+from deuteron.backend.cpu.plan.indices import Index, identity_index, running
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import Step
 from deuteron.backend.cpu.plan.reads import VIEWED
+from deuteron.backend.cpu.plan.roots import Keep, Root, ScanRoot, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 

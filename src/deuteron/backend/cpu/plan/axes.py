@@ -13,11 +13,13 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.elements import memory_type, register_type
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
+from deuteron.backend.cpu.plan.indices import Index, identity_index
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.neighbours import find_neighbours
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
+from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
 from deuteron.backend.cpu.plan.steps import Steps

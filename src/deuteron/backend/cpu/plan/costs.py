@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import identity_index
+from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 # A tile is kept where computing an element again costs this much, as loading it does. Estimated, not measured.

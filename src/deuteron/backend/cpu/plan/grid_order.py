@@ -25,7 +25,7 @@ from xdsl.ir.core import BlockArgument
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
-from deuteron.backend.cpu.plan.items import Reuse
+from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp

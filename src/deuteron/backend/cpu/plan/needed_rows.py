@@ -16,7 +16,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import dots_of, identity_index
+from deuteron.backend.cpu.plan.indices import identity_index
+from deuteron.backend.cpu.plan.items import dots_of
 from deuteron.backend.cpu.plan.limits import limits_of
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.schedule import Plan

@@ -20,9 +20,11 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, running
+from deuteron.backend.cpu.plan.indices import Index, running
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
+from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.tt.dot import DotOp

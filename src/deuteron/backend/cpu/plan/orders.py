@@ -19,21 +19,10 @@ from math import prod
 
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.axes import axes_to_vectorise, cost_along
-from deuteron.backend.cpu.plan.items import (
-    Dot,
-    For,
-    Item,
-    Keep,
-    MapRoot,
-    Nest,
-    Place,
-    Region,
-    Slot,
-    Transpose,
-    While,
-    regions_of,
-)
+from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Region, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.roots import Keep, MapRoot
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.slots import Place, Slot
 
 _LOOP_WEIGHT = 16  # iterations that a loop is taken to have; not measured
 _LANES = 8  # enough to tell axes apart; the target is not known here

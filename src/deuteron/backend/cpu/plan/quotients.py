@@ -17,7 +17,8 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest
+from deuteron.backend.cpu.plan.indices import Exchanged, Index
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.reads import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps

@@ -14,7 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
+from deuteron.backend.cpu.plan.indices import Index, identity_index
+from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
 from deuteron.ir.nested import nested_ops

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
-from deuteron.backend.cpu.plan.items import Exchanged, Index, Keep, Nest, StoreRoot
+from deuteron.backend.cpu.plan.indices import Exchanged, Index
+from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.quotients import REMAINDERS
 from deuteron.backend.cpu.plan.reads import QUOTIENTS
+from deuteron.backend.cpu.plan.roots import Keep, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import constant_value

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Index, running
+from deuteron.backend.cpu.plan.indices import Index, running
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.dtypes import as_signed

@@ -18,7 +18,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import costs, effects, ops
-from deuteron.backend.cpu.plan.items import identity_index
+from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor
 from deuteron.ir.tt.function import FuncOp

@@ -25,7 +25,9 @@ from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
-from deuteron.backend.cpu.plan.items import For, If, Nest, Region, StoreRoot, While, identity_index, regions_of
+from deuteron.backend.cpu.plan.indices import identity_index
+from deuteron.backend.cpu.plan.items import For, If, Nest, Region, While, regions_of
+from deuteron.backend.cpu.plan.roots import StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width

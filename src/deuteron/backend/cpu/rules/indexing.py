@@ -1,5 +1,5 @@
 """tt.gather and tt.histogram, one element at a time; the tile that is gathered from, and the bins, are in memory. A
-gather that exchanges the elements of pairs is computed in vectors: it is its operand at another index (plan/items.py).
+gather that exchanges the elements of pairs is computed in vectors, as its operand at another index (plan/indices.py).
 
 out[i, j] = scratch[(index[i, j] & 63) * 16 + j]        the lowest bits of an index: nothing else is ever read
 bin = x[i]; if mask[i] and bin < 64: scratch[bin] += 1

@@ -12,8 +12,9 @@ from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.places import address, address_of_step
-from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
+from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.mask_limits import Limit
+from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.types import Value, byte_width, const, zero

@@ -19,7 +19,7 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.places import write_place
-from deuteron.backend.cpu.plan.items import ReduceRoot
+from deuteron.backend.cpu.plan.roots import ReduceRoot
 from deuteron.backend.cpu.rules.region import adds_in_float, combine, combine_scalars, identity_of
 from deuteron.backend.llvm.types import Value, const, vector, zero
 from deuteron.ir.types import element_type_of, is_tile

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.plan.items import Reuse
+from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, is_float, zero
 

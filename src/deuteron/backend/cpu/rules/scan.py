@@ -16,7 +16,8 @@ from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.places import write_place
-from deuteron.backend.cpu.plan.items import Nest, ScanRoot
+from deuteron.backend.cpu.plan.items import Nest
+from deuteron.backend.cpu.plan.roots import ScanRoot
 from deuteron.backend.cpu.rules.region import combine, combine_scalars
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import const, vector, vector_const, zero

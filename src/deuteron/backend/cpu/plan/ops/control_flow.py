@@ -12,8 +12,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from deuteron.backend.cpu.plan import items
 from deuteron.backend.cpu.plan.inductions import find_inductions
-from deuteron.backend.cpu.plan.items import If, Keep, Place, While, tile_numbers
+from deuteron.backend.cpu.plan.items import If, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
+from deuteron.backend.cpu.plan.roots import Keep
+from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import dot, function, inline_asm, map_elementwise, reduce

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, Region, SSAValue
 
-from deuteron.backend.cpu.plan.items import Index, Keep, Scalar
+from deuteron.backend.cpu.plan.indices import Index
+from deuteron.backend.cpu.plan.items import Scalar
+from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.backend.cpu.unsupported import unsupported

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu.plan.items import LaneRoot, PrintRoot, Scalar, StoreRoot
+from deuteron.backend.cpu.plan.items import Scalar
 from deuteron.backend.cpu.plan.ops.declaration import (
     INDEX_WEIGHT,
     IRREGULAR,
@@ -23,6 +23,7 @@ from deuteron.backend.cpu.plan.ops.declaration import (
     tiles_of,
 )
 from deuteron.backend.cpu.plan.ops.elementwise import add, is_offset
+from deuteron.backend.cpu.plan.roots import LaneRoot, PrintRoot, StoreRoot
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import block_pointer, descriptor

@@ -12,8 +12,11 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.items import Index, Keep, Place, Scalar, Transpose
+from deuteron.backend.cpu.plan.indices import Index
+from deuteron.backend.cpu.plan.items import Scalar, Transpose
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Lazy, Operands
+from deuteron.backend.cpu.plan.roots import Keep
+from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import shape
