@@ -16,8 +16,9 @@ from deuteron.backend.cpu.loops import MAX_UNROLL
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.axes import choose_axis
 from deuteron.backend.cpu.plan.buffers import assign_buffers
-from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Region, Transpose, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Transpose, regions_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place

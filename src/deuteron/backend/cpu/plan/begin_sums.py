@@ -11,8 +11,9 @@ be divided, are cleared where there are such rows.
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.plan.items import Dot, For, Nest, Region, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
 from deuteron.backend.cpu.plan.private import drop_empty_nests
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.ir.arith import is_positive_zero

@@ -28,11 +28,12 @@ from xdsl.ir.core import BlockArgument
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.items import Direct, Dot, Nest, Region, dots_of, regions_of
+from deuteron.backend.cpu.plan.items import Direct, Dot, Nest, dots_of, regions_of
 from deuteron.backend.cpu.plan.limits import full_mask
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps

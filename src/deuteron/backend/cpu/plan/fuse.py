@@ -18,8 +18,9 @@ from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.plan import effects
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.items import Dot, Item, Nest, Region, Transpose
+from deuteron.backend.cpu.plan.items import Dot, Item, Nest, Transpose
 from deuteron.backend.cpu.plan.reads import Reader, Reads
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, LaneRoot, ReduceRoot, Root, StoreRoot
 from deuteron.ir.tt.dot import DotOp
 

@@ -8,23 +8,17 @@ What a nest computes are its roots (`roots.py`); where tiles are, `slots.py` say
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.plan.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import LaneRoot, ReduceRoot, Root, ScanRoot
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile
-
-
-@dataclass(eq=False)
-class Region:
-    """The items of a block, in order."""
-
-    items: list = field(default_factory=list)
 
 
 @dataclass(eq=False)

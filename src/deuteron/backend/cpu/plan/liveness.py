@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Region, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot

@@ -19,7 +19,8 @@ from math import prod
 
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.axes import axes_to_vectorise, cost_along
-from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Region, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, MapRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.items import Nest, Region, regions_of
+from deuteron.backend.cpu.plan.items import Nest, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 

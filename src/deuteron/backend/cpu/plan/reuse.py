@@ -23,7 +23,8 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import could_be_apart, rely_on_apart, written_arguments
-from deuteron.backend.cpu.plan.items import Dot, For, Nest, Region, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Reuse

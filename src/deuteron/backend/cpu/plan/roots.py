@@ -8,15 +8,12 @@ Everything else is computed where a root uses it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.ir.types import num_elements_of, shape_of
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.items import Region
 
 
 @dataclass(eq=False)

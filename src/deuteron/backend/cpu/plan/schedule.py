@@ -17,8 +17,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.fuse import Fuser
-from deuteron.backend.cpu.plan.items import Region
 from deuteron.backend.cpu.plan.reads import Reader
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Root
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.storage import Storage

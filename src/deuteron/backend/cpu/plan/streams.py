@@ -26,7 +26,8 @@ from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.items import For, If, Nest, Region, While, regions_of
+from deuteron.backend.cpu.plan.items import For, If, Nest, While, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps

@@ -13,7 +13,8 @@ from math import prod
 
 from xdsl.ir import Block
 
-from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Region, Scalar, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Scalar, Transpose, While, regions_of
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import shape_of
 

@@ -17,7 +17,8 @@ from deuteron.backend.cpu.context import Context, LoopStep, guarded
 from deuteron.backend.cpu.countdown import Strips, close_strips, count_iteration, open_strips
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.loops import emit_nest
-from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
+from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Scalar, Transpose, While
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.fragment import Fragment, Uniform
-from deuteron.backend.cpu.plan.items import Region
+from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float
