@@ -123,15 +123,8 @@ class InterpretedFunction:
     """Triton's kind of kernel in its interpreter. In Deuteron it is a JITFunction as ever: nothing is one of these."""
 
 
-def _runtime() -> dict[str, Mapping[str, Any]]:
-    failures = {
-        "OutOfResources": errors.OutOfResources,
-        "InterpreterError": errors.MemoryAccessError,
-        "AutotunerError": errors.AutotunerError,
-        "PTXASError": errors.AssemblerError,
-        "TritonError": errors.DeuteronError,
-    }
-    jit_names = {
+def _jit_names() -> dict[str, Any]:
+    return {
         "JITFunction": jit.JITFunction,
         "KernelInterface": runtime.KernelInterface,
         "MockTensor": runtime.MockTensor,
@@ -152,6 +145,17 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "get_current_device": lambda: active_driver.active.get_current_device(),
         "set_current_device": lambda index: active_driver.active.set_current_device(index),
     }
+
+
+def _runtime() -> dict[str, Mapping[str, Any]]:
+    failures = {
+        "OutOfResources": errors.OutOfResources,
+        "InterpreterError": errors.MemoryAccessError,
+        "AutotunerError": errors.AutotunerError,
+        "PTXASError": errors.AssemblerError,
+        "TritonError": errors.DeuteronError,
+    }
+    jit_names = _jit_names()
     tuning = {
         "Autotuner": runtime.Autotuner,
         "Config": runtime.Config,
