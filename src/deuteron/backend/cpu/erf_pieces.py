@@ -4,7 +4,7 @@
     |erf x| = c[0] + (t + t (c[1] + t (c[2] + t (c[3] + t (c[4] + t c[5])))))
 
 A table of 32 floats is two registers, from which one instruction takes an element for each lane (VPERMI2PS), so that
-a vector takes 18 operations in the place of 33. Worst error found in all floats: 1.1 ulp. Of the last piece erf is 1.
+a vector takes 18 operations in the place of 33. Worst error found: 1.1 ulp. Of the last piece erf is 1.
 Doubles, and processors with narrower registers: `math/error_function.py`.
 """
 

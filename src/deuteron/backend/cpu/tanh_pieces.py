@@ -3,7 +3,7 @@
     a = |x|, at most 15.9;  n = the low three bits of the exponent of a, and two bits after them;  t = a - centre[n]
     |tanh x| = c[0] + (t + t (c[1] + t (c[2] + t (c[3] + t (c[4] + t c[5])))))
 
-Worst error found in all floats: 1.2 ulp. A vector takes 19 operations, eight of them look-ups; by exp and a division it
+Worst error found: 1.2 ulp. A vector takes 19 operations, eight of them look-ups; by exp and a division it
 takes more than 40.
 """
 
