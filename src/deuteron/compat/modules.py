@@ -8,7 +8,7 @@ absent, so that a program which needs it fails where it says so.
     matmul_perf_model.py  triton.ops.matmul_perf_model
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
-    ragged.py         triton.tools.ragged_tma      test_names.py    triton._internal_testing
+    ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
     absent.py         what there is not, and what to do instead
 """
 
@@ -27,11 +27,11 @@ from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
+from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.ragged import RAGGED_NAMES
 from deuteron.compat.standard_names import STANDARD_NAMES
-from deuteron.compat.test_names import TEST_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import (
