@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from libdevice_kernels import by_types, draw, dtype_name
 
+from deuteron.interpreter import norms
 from deuteron.interpreter.libdevice import compute
 from deuteron.language.extra.libdevice import SYMBOLS
 
@@ -49,6 +51,19 @@ def test_values(name, operands, expected):
     overload = next(o for n, o in SYMBOLS.values() if n == name and dtype_name(o.parameters[-1]) == "float64")
     typed = [np.array(x, dtype_name(type)) for x, type in zip(operands, overload.parameters, strict=True)]
     np.testing.assert_allclose(compute(overload.symbol, *typed), expected, rtol=1e-6 if name == "j0" else 4e-16)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_norms_are_rounded_once(rng, count):
+    """Numbers of one size, and of very different ones."""
+    sizes = 10.0 ** (rng.uniform(-1, 1, (count, 300)) * rng.choice([0.1, 3, 30, 140], 300))
+    numbers = rng.standard_normal((count, 300)) * sizes
+    with localcontext(prec=60):
+        exact = [sum(Decimal(x) ** 2 for x in column).sqrt() for column in numbers.T]
+        for got, power in ((norms.norm(*numbers), 1), (norms.rnorm(*numbers), -1)):
+            expected = [x**power for x in exact]
+            units = [abs(Decimal(y) - x) / Decimal(math.ulp(x)) for y, x in zip(got, expected, strict=True)]
+            assert max(units) < 0.501
 
 
 @pytest.mark.parametrize(("name", "power"), [("cbrt", 3), ("rcbrt", -3)])

@@ -13,7 +13,7 @@ import numpy as np
 
 from deuteron.analysis.extern_functions import name_of
 from deuteron.errors import CompilationError
-from deuteron.interpreter import special_functions
+from deuteron.interpreter import norms, special_functions
 from deuteron.interpreter.math import count_ones, leading_zeros, round_half_away, trailing_zeros
 from deuteron.interpreter.rounding import ROUNDED, float_to_integer
 from deuteron.interpreter.rule_table import RuleTable
@@ -152,25 +152,6 @@ def _ldexp(x, n):
     return np.ldexp(x, np.clip(n, -5000, 5000))
 
 
-def _norm(*x):
-    return _scaled_norm(np.sqrt, 1, *x)
-
-
-def _rnorm(*x):
-    return _scaled_norm(lambda square: 1.0 / np.sqrt(square), -1, *x)
-
-
-def _scaled_norm(root: Callable, power: int, *x):
-    """`root` of the sum of squares, with the numbers brought to the middle of the range."""
-    sizes = np.abs(np.stack(np.broadcast_arrays(*x)))
-    largest = sizes.max(axis=0)
-    finite = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
-    _, exponent = np.frexp(finite)
-    scaled = np.ldexp(sizes, -exponent)
-    result = np.ldexp(root((scaled * scaled).sum(axis=0)), power * exponent)
-    return np.where(np.isinf(sizes).any(axis=0), np.inf if power == 1 else 0.0, result)
-
-
 def _remainder(x, y):
     """IEEE's, which Python has."""
     return _elements(lambda a, b: math.remainder(a, b))(x, y)
@@ -276,12 +257,12 @@ _FUNCTIONS: dict[str, Callable] = {
     "log10": np.log10,
     "log1p": np.log1p,
     "pow": lambda x, y: np.power(x, np.asarray(y, np.float64)),
-    "hypot": _norm,
-    "norm3d": _norm,
-    "norm4d": _norm,
-    "rhypot": _rnorm,
-    "rnorm3d": _rnorm,
-    "rnorm4d": _rnorm,
+    "hypot": norms.norm,
+    "norm3d": norms.norm,
+    "norm4d": norms.norm,
+    "rhypot": norms.rnorm,
+    "rnorm3d": norms.rnorm,
+    "rnorm4d": norms.rnorm,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
