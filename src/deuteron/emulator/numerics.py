@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from deuteron.interpreter.rounding import ROUNDED
+from deuteron.interpreter.fused import fused_multiply_add
 
 
 def round_to_odd(nearest: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of float32 or float64 with one rounding."""
     if np.asarray(a).dtype == np.float64:
-        return _fma64(a, b, c)
+        return fused_multiply_add(np.asarray(a), b, c)
     product = np.multiply(a, b, dtype=np.float64)
     total, error = two_sum(product, np.asarray(c, np.float64))
     # Rounding twice differs from rounding once only where the first result is half-way between two float32.
@@ -53,36 +53,6 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 def fma_to_odd(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of values of at most 26 bits as float64 rounded to odd, for rounding to a narrow format."""
     return odd_sum(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64))
-
-
-def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    a, b, c = np.broadcast_arrays(a, b, c)
-    high, low = _two_product(a, b)
-    middle, rest = two_sum(c, low)
-    top, carry = two_sum(high, middle)
-    exact = top + odd_sum(carry, rest)
-    is_ordinary = np.isfinite(exact) & np.isfinite(low) & (exact != 0)  # of a zero the sum has the sign
-    is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
-    result = np.where(is_infinite, c, np.where(is_ordinary, exact, a * b + c))
-    is_zero = (a == 0) | (b == 0)
-    is_tiny = (np.abs(high) < 2.0**-900) & (np.abs(c) < 2.0**-800) & ~is_zero  # parts of the product are lost
-    is_huge = (np.abs(high) > 2.0**1000) & np.isfinite(a) & np.isfinite(b)
-    exactly = is_tiny | is_huge
-    if exactly.any():
-        result[exactly] = ROUNDED["fma_rn"](a[exactly], b[exactly], c[exactly])
-    return result
-
-
-def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    product = a * b
-    (a1, a2), (b1, b2) = _split(a), _split(b)
-    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def _split(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    scaled = a * 134217729.0
-    high = scaled - (scaled - a)
-    return high, a - high
 
 
 def directed(exact: np.ndarray, type: type, mode: str) -> np.ndarray:

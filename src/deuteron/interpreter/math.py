@@ -1,7 +1,7 @@
 """Rules for `math` and for the elementwise ops of `tt` that are no conversions.
 
 Up to f32 a function is computed in float64 and rounded once, so that the interpreter is the more exact one in every
-comparison; in f64 it is NumPy's or the C library's function. fma rounds once up to f32.
+comparison; in f64 it is NumPy's or the C library's function. fma rounds once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects import math as math_dialect
 
 from deuteron.interpreter.arithmetic import multiply_high_unsigned, unsigned
-from deuteron.interpreter.formats import round_to_odd
+from deuteron.interpreter.fused import fused_multiply_add, multiply_add_to_odd
 from deuteron.interpreter.rule_table import Rule, RuleTable
 from deuteron.interpreter.values import as_dtype, as_unsigned, round_float
 from deuteron.ir.tt.convert import ClampFOp, MulHiUIOp, PreciseDivFOp, PreciseSqrtOp, PropagateNan
@@ -43,46 +43,11 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
     return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0), x)
 
 
-def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c in float64, rounded to odd, so that rounding it to f32 or less rounds once (a * b must be exact)."""
-    product = a * b
-    total = product + c
-    rest = total - product
-    error = (product - (total - rest)) + (c - rest)
-    return round_to_odd(total, np.where(np.isfinite(total), error, 0.0))
-
-
 @RULES.on(math_dialect.FmaOp)
 def fma(ctx, op, a, b, c):
-    if a.dtype != np.float64:
-        return _wide_rule(multiply_add)(ctx, op, a, b, c)
-    return _fma_double(a, b, c)
-
-
-def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c of float32 or float64."""
     if a.dtype == np.float64:
-        return _fma_double(a, b, c)
-    return multiply_add(*(np.asarray(x, np.float64) for x in (a, b, c))).astype(np.float32)
-
-
-def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """With the product rounded to double precision twice over: Dekker's."""
-    product = a * b
-    a_high, b_high = _upper_half(a), _upper_half(b)
-    a_low, b_low = a - a_high, b - b_high
-    product_error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    total = product + c
-    rest = total - product
-    error = (product - (total - rest)) + (c - rest) + product_error
-    is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
-    return np.where(is_infinite, c, np.where(np.isfinite(error) & (error != 0), total + error, total))
-
-
-def _upper_half(x: np.ndarray) -> np.ndarray:
-    """The upper 26 bits of the significand of a float64."""
-    scaled = x * 134217729.0
-    return scaled - (scaled - x)
+        return fused_multiply_add(a, b, c)
+    return _wide_rule(multiply_add_to_odd)(ctx, op, a, b, c)
 
 
 @RULES.on(math_dialect.AbsIOp)
