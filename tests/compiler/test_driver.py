@@ -62,7 +62,8 @@ def test_a_cache_directory_that_cannot_be_written_is_no_error(backend, tmp_path,
 def test_an_override_neither_reads_nor_fills_the_cache(backend, tmp_path, monkeypatch):
     compile_text(backend)
     monkeypatch.setenv("DEUTERON_OVERRIDE_DIR", str(tmp_path))
-    (tmp_path / "add.two").write_text("mine")
+    metadata = compile_text(backend).asm["two"].partition("\n")[0]
+    (tmp_path / "add.two").write_text(f"{metadata}\nmine")
     assert compile_text(backend).asm["three"] == b"mine"
     monkeypatch.delenv("DEUTERON_OVERRIDE_DIR")
     assert compile_text(backend).asm["three"] == b"ADD X"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron
+from deuteron.backend.llvm.targets import machine
 from deuteron.backend.metadata import KernelMetadata, make_param
 from deuteron.compiler import ASTSource, IRSource
 from deuteron.errors import DeuteronError, IRError, LaunchError, UsageError
@@ -131,3 +132,37 @@ def test_code_that_looks_at_the_ends_of_arrays_is_told_them():
 def test_what_it_was_compiled_for(target, options, message):
     with pytest.raises(UsageError, match=f"the llir is for {message} was asked for"):
         deuteron.compile(text_of("llir", "cuda:90", num_warps=8), target, options)
+
+
+@pytest.mark.parametrize(
+    "attribute", ['"target-features"="+avx512f"', '"target-cpu" = "znver5"', '"tune-cpu"="znver5"']
+)
+def test_functions_for_a_processor_of_their_own(attribute):
+    text = f"{LLIR}declare void @other() #0\nattributes #0 = {{ {attribute} }}\n"
+    with pytest.raises(IRError, match=f"the attribute {re.escape(attribute)} is for a processor of its own") as caught:
+        deuteron.compile(IRSource.from_text(text, "llir"), target="cpu:x86-64")
+    assert caught.value.location.line == LLIR.count("\n") + 2
+
+
+def test_the_kernel_is_in_the_text():
+    text = LLIR.replace("@scale_it", "@scale_them")
+    with pytest.raises(IRError, match="the llir has no function 'scale_it', which its first line says is the kernel"):
+        deuteron.compile(IRSource.from_text(text, "llir"), target="cpu")
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="of CPUs for x86-64")
+def test_a_cpu_without_the_instructions_of_another():
+    text = """
+define void @scale_it(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch) {
+  %out_slot = load ptr, ptr %args
+  %out = load ptr, ptr %out_slot
+  %old = cmpxchg ptr %out, i128 0, i128 1 seq_cst seq_cst, align 16
+  ret void
+}
+"""
+    source = IRSource.from_text(LLIR.partition("\n")[0] + text, "llir")
+    out = np.zeros(8)
+    deuteron.compile(source, target="cpu:x86-64-v2")[(1,)](out[out.ctypes.data // 8 % 2 :].ctypes.data, 0.5)
+    assert out.view(np.int64).sum() == 1
+    with pytest.raises(LaunchError, match="calls __\\w*16, which this process does not have: LLVM has no instruction"):
+        deuteron.compile(source, target="cpu:x86-64")[(1,)](out.ctypes.data, 0.5)

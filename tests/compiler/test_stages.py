@@ -90,7 +90,7 @@ def test_a_dump_that_cannot_be_written_is_told_once(backend, tmp_path):
 
 def test_an_override_replaces_what_the_stage_made(backend, tmp_path, monkeypatch):
     monkeypatch.setenv("DEUTERON_OVERRIDE_DIR", str(tmp_path))
-    (tmp_path / "add.two").write_text("mine")
+    (tmp_path / "add.two").write_text(f"# deuteron kernel {make_walk(backend).unit.metadata({}).to_json()}\nmine")
     walk = make_walk(backend)
     walk.begin(lambda: "add")
     walk.run()

@@ -50,6 +50,17 @@ class Param:
         expected = self.type.replace("*k", "*")
         return type == expected or (self.is_signless and type.replace("*u", "*i") == expected)
 
+    def is_read_as(self, other: Param) -> bool:
+        """Whether code for the other, which may be signless and constant, takes what is passed for this."""
+        types = (param.type.replace("*k", "*") for param in (self, other))
+        passed, read = (type.replace("u", "i", 1) if other.is_signless else type for type in types)
+        return passed == read and self.divisibility % other.divisibility == 0
+
+    @property
+    def in_words(self) -> str:
+        """Its type, and what is promised of it."""
+        return self.type if self.divisibility == 1 else f"{self.type}, divisible by {self.divisibility}"
+
 
 def make_param(name: str, type: str, divisibility: int = 1) -> Param:
     """The parameter with the kind that its signature type says."""

@@ -70,7 +70,7 @@ class Stage:
     `text` prints a product, `verify` raises InternalError on a broken one. `parse(text, file)`, where there is one,
     reads a text that is the input of a compile or overrides the stage; the kernel's name and parameters then come
     from `describe(product)`, or, where the text does not say them, from a comment line led by `comment` that holds
-    the metadata. An `on_demand` stage feeds no other.
+    the metadata, and `defines` finds the function of a symbol. An `on_demand` stage feeds no other.
     """
 
     name: str
@@ -81,4 +81,5 @@ class Stage:
     parse: Callable[[str, str], Any] | None = None
     describe: Callable[[Any], tuple[str, tuple[Param, ...]]] | None = None
     comment: str | None = None
+    defines: str | None = None
     on_demand: bool = False

@@ -27,8 +27,9 @@ from deuteron.compiler.inspection import InspectedStages, with_inspection
 from deuteron.compiler.kept import KeptKernel
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
+from deuteron.compiler.made_for import with_embedded
 from deuteron.compiler.source import ASTSource, IRSource
-from deuteron.compiler.stages import Walk, dump, find_stage, with_embedded
+from deuteron.compiler.stages import Walk, dump, find_stage
 from deuteron.errors import LaunchError, StrictError, UsageError
 from deuteron.options import Target
 from deuteron.settings import settings, warn_of_unknown_variables
@@ -271,7 +272,7 @@ def _lower(source: ASTSource, unit: Unit) -> Any:
 def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path | None) -> Walk:
     stage = find_stage(backend.stages, source.stage)
     if stage.describe is None:
-        unit = with_embedded(unit, stage, source.text)
+        unit = with_embedded(unit, stage, source.text, source.file)
     walk = Walk(backend.stages, unit, folder)
     walk.begin_at(stage, source.text, source.file)
     return walk

@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
+from deuteron.backend.metadata import METADATA_MARK
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
+from deuteron.compiler.made_for import as_overridden, without_metadata
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
-from deuteron.options import Target
 from deuteron.settings import settings
 from deuteron.signal_handlers import raised_by_handler
 from deuteron.trusted_files import warn_once
@@ -56,7 +56,7 @@ class Walk:
     def begin_at(self, stage: Stage, text: str, file: str) -> None:
         """Take a text for what `stage` makes; for the first stage it is what that stage is given."""
         with self._timed("source"), self._wrapped(stage.name, lambda: text):
-            product = stage.parse(_without_metadata(stage, text), file)
+            product = stage.parse(without_metadata(stage, text), file)
             if stage.describe is not None:
                 name, params = stage.describe(product)
                 self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or name)
@@ -81,8 +81,15 @@ class Walk:
             self.unit, product = self.unit.with_facts(made.facts), made.product
             override = find_override(self.unit.name, stage)
             if override is not None:
-                product = stage.parse(_without_metadata(stage, read_text(override)), str(override))
+                product = self._overridden(stage, override)
             self._keep(stage, product)
+
+    def _overridden(self, stage: Stage, file: Path) -> Any:
+        """What is in the file instead of what the stage made, if it is for this compile."""
+        text = read_text(file)
+        product = stage.parse(without_metadata(stage, text), str(file))
+        self.unit = as_overridden(self.unit, stage, text, product, str(file))
+        return product
 
     def _make(self, stage: Stage, product: Any) -> Made:
         return self.inspected.run(stage, product, self.unit) if self.inspected else stage.run(product, self.unit)
@@ -158,45 +165,6 @@ def find_stage(stages: Sequence[Stage], name: str) -> Stage:
     if name not in inputs:
         raise UsageError(f"a compile cannot start from '.{name}': it can from {', '.join(f'.{n}' for n in inputs)}")
     return inputs[name]
-
-
-def embedded_metadata(stage: Stage, text: str) -> KernelMetadata:
-    """The metadata in the first line of a text that needs it."""
-    if not _has_metadata(stage, text):
-        mark = f"{stage.comment} {METADATA_MARK}"
-        raise UsageError(f"the first line of a .{stage.name} input must be the comment '{mark}{{...}}' of a dump")
-    return KernelMetadata.from_json(text.partition("\n")[0].partition(METADATA_MARK)[2])
-
-
-def with_embedded(unit: Unit, stage: Stage, text: str) -> Unit:
-    """The unit of a text with metadata: the name, the facts, and the options on which its code relies; raises
-    UsageError where others were asked for.
-    """
-    found = embedded_metadata(stage, text)
-    _check_target(stage, found.target, unit.target)
-    kept = {name: found.options[name] for name in getattr(unit.options, "of_code", ()) if name in found.options}
-    for name, made in kept.items():
-        asked = getattr(unit.options, name)
-        if asked is not None and (asked or None) != (made or None):
-            raise UsageError(f"the {stage.name} is for {name}={made!r}, and {name}={asked!r} was asked for")
-    options = replace(unit.options, **kept) if kept else unit.options
-    named = replace(unit, name=found.name, symbol=found.symbol, params=found.params, options=options)
-    return named.with_facts(found.facts)
-
-
-def _check_target(stage: Stage, made: Target, asked: Target) -> None:
-    """LLVM aborts at instructions that a GPU does not have; of PTX ptxas says so, and CPUs differ by features."""
-    is_for_one = stage.name == "llir" and made.warp_size > 1
-    if made.backend != asked.backend or (is_for_one and made.arch != asked.arch):
-        raise UsageError(f"the {stage.name} is for {made}, and {asked} was asked for")
-
-
-def _has_metadata(stage: Stage, text: str) -> bool:
-    return stage.comment is not None and text.startswith(f"{stage.comment} {METADATA_MARK}")
-
-
-def _without_metadata(stage: Stage, text: str) -> str:
-    return text.partition("\n")[2] if _has_metadata(stage, text) else text
 
 
 def dump(folder: Path, kernel: str, suffix: str, text: str | bytes) -> Path | None:

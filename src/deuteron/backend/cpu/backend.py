@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
 from deuteron.backend.cpu.torch_timing import offer_to_torch
+from deuteron.backend.llvm.definition import DEFINES
 from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
 from deuteron.backend.llvm.tile_permission import may_use_tiles
 from deuteron.backend.metadata import KernelMetadata
@@ -50,7 +51,9 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
 def _parse_llvm(text: str, file: str) -> str:
     """The text, if LLVM accepts it: what comes from outside must not reach code generation otherwise."""
     from deuteron.backend.llvm.compile import optimise
+    from deuteron.backend.llvm.parse import check_text
 
+    check_text(text, file)
     try:
         optimise(text, "generic", opt_level=0)
     except InternalError as error:
@@ -74,6 +77,20 @@ def _cpu(unit: Unit) -> CPU:
     return resolve_cpu(str(unit.target.arch))
 
 
+def _without_functions(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> LaunchError | None:
+    """The error of code that calls functions which are nowhere: LLVM IR for a CPU that has instructions for them."""
+    from deuteron.backend.llvm.compile import external_symbols
+    from deuteron.backend.llvm.loader import is_in_process
+
+    missing = [symbol for symbol in sorted(external_symbols(texts["asm"])) if not is_in_process(symbol)]
+    if not missing:
+        return None
+    return LaunchError(
+        f"'{metadata.name}' calls {', '.join(missing)}, which this process does not have: LLVM has no instruction of "
+        f"'{metadata.target.arch}' for that. Compile the kernel itself for this CPU."
+    )
+
+
 class CPUBackend:
     """Compiles for processors, and launches on the one at hand."""
 
@@ -82,7 +99,7 @@ class CPUBackend:
     options_class = CPUOptions
     stages: Sequence[Stage] = (
         ttir.stage(_optimise_tile_ir),
-        Stage("llir", "ttir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
+        Stage("llir", "ttir", _lower_to_llvm, parse=_parse_llvm, comment=";", defines=DEFINES),
         Stage("asm", "llir", _emit_assembly, on_demand=True),
         Stage("obj", "llir", _emit_object),
     )
@@ -122,4 +139,7 @@ class CPUBackend:
                 f"'{metadata.name}' is compiled for '{metadata.target.arch}' with AMX, which this machine lacks or the "
                 f"system refuses this process. Compile for 'cpu', which takes what may be used."
             )
-        return load_kernel(texts["obj"], metadata)
+        try:
+            return load_kernel(texts["obj"], metadata)
+        except InternalError as error:
+            raise _without_functions(texts, metadata) or error from error

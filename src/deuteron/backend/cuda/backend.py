@@ -24,6 +24,7 @@ from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
+from deuteron.backend.llvm.definition import DEFINES, ENTRY
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
@@ -59,7 +60,9 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
 def _parse_llvm(text: str, file: str) -> str:
     """The text, if LLVM accepts it: what comes from outside must not reach code generation otherwise."""
     from deuteron.backend.llvm.nvptx import check
+    from deuteron.backend.llvm.parse import check_text
 
+    check_text(text, file)
     try:
         check(text)
     except InternalError as error:
@@ -115,8 +118,8 @@ class CUDABackend:
     options_class = CUDAOptions
     stages: Sequence[Stage] = (
         *gpu_stages(_gpu_config),
-        Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
-        Stage("ptx", "llir", _emit_ptx, text=attrgetter("text"), parse=_parse_ptx, comment="//"),
+        Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";", defines=DEFINES),
+        Stage("ptx", "llir", _emit_ptx, text=attrgetter("text"), parse=_parse_ptx, comment="//", defines=ENTRY),
         Stage("cubin", "ptx", _assemble),
         *((_SASS,) if has_disassembler() else ()),
     )

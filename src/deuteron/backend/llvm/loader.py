@@ -61,6 +61,11 @@ def load_object(data: bytes, symbols: Sequence[str], is_announced: bool = False)
     return loaded
 
 
+def is_in_process(symbol: str) -> bool:
+    """Whether an object that calls it can be loaded."""
+    return llvm.address_of_symbol(symbol) is not None
+
+
 def load_kept(name: str, make_text: Callable[[], str], symbols: Sequence[str]) -> LoadedObject:
     """Load LLVM IR of ours, for any CPU of this architecture.
 

@@ -3,6 +3,8 @@
     with parsed(llir, "nvptx64-nvidia-cuda") as module:     verified, in a context of its own
         assembly = machine.emit_assembly(module)
 
+    check_text(llir, "kernel.llir")                         what comes from outside says nothing of the processor
+
     kernel.py:7:12: error: LLVM does not accept the generated IR: Instruction does not dominate all uses! ...
 
 LLVM's parser verifies a module that has debug information, and ends the process where that fails. That is turned off,
@@ -26,7 +28,7 @@ from pathlib import PurePath
 
 import llvmlite.binding as llvm
 
-from deuteron.errors import InternalError, Location
+from deuteron.errors import InternalError, IRError, Location
 
 HUGE = 128  # blocks of a function: more than any example has, whose code stays what it was
 MOST_SEARCHED = 100  # blocks before a load: no example's code gets better by more
@@ -35,6 +37,7 @@ _LINE = re.compile(r"^<string>:(\d+):", re.MULTILINE)
 _DEBUG = re.compile(r"!dbg (!\d+)")
 _PLACE = re.compile(r"line: (\d+), column: (\d+), scope: (!\d+)")
 _FILE = re.compile(r"\bfile: (!\d+)")
+_PROCESSOR = re.compile(r'"(?:target-(?:cpu|features)|tune-cpu)"\s*=\s*"[^"]*"')
 _PATH = re.compile(r'filename: "(.*?)", directory: "(.*?)"')
 
 
@@ -66,6 +69,15 @@ def _set_options() -> None:
     counting = f"--scalar-evolution-huge-expr-threshold={MOST_EXPRESSION}"
     for option in ("--disable-auto-upgrade-debug-info", *limits, counting):
         llvm.set_option("deuteron", option)
+
+
+def check_text(llir: str, file: str) -> None:
+    """Refuse what LLVM accepts, and the target may not run: functions with instructions of another processor."""
+    found = _PROCESSOR.search(llir)
+    if found:
+        place = Location(file, llir.count("\n", 0, found.start()) + 2)  # after the line of metadata
+        message = f"the attribute {found[0]} is for a processor of its own. Remove it: the target says which one"
+        raise IRError(message, place)
 
 
 def _refused(error: RuntimeError, llir: str) -> InternalError:
