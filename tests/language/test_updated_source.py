@@ -46,6 +46,14 @@ def test_kernels_that_use_it_are_compiled_anew(function, old, new, result):
     assert launched() == 1 and added.cache_key == key
 
 
+def test_src_may_be_set_as_before_triton_3_4():
+    source = added.src
+    with pytest.warns(UserWarning, match="_unsafe_update_src"):
+        added.src = source.replace("x +", "x + 7 +")
+    assert launched() == 8
+    added._unsafe_update_src(source)
+
+
 def test_a_function_within_another_has_its_key_back():
     @deuteron.jit
     def inner(x):

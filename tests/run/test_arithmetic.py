@@ -264,3 +264,16 @@ def test_abs_of_fp8_is_exact_for_every_code(poisoned, dtype):
     x, out = np.arange(256, dtype=np.uint8).view(dtype), poisoned("float32", 256)
     abs_kernel[(1,)](x, out, BLOCK=256)
     np.testing.assert_array_equal(out, np.abs(x.astype(np.float32)))
+
+
+@triton.jit
+def abs_of_codes_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    codes = tl.load(x_ptr + tl.arange(0, BLOCK))
+    magnitudes = tl.abs(codes.to(tl.float8e4b15, bitcast=True))
+    tl.store(out_ptr + tl.arange(0, BLOCK), magnitudes.to(tl.uint8, bitcast=True))
+
+
+def test_abs_of_fp8e4b15_is_the_code_without_its_sign(poisoned):
+    x, out = np.arange(256, dtype=np.uint8), poisoned("uint8", 256)
+    abs_of_codes_kernel[(1,)](x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, x & 0x7F)

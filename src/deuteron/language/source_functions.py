@@ -16,6 +16,7 @@ import hashlib
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
@@ -75,6 +76,12 @@ class SourceFunction(ByName):
     def src(self) -> str:
         """The text of the function from its `def`, without indentation."""
         return self.source.definition
+
+    @src.setter
+    def src(self, new_src: str) -> None:
+        """How Triton before 3.4 gave a function another text."""
+        warnings.warn("src = text is called _unsafe_update_src(text) now", stacklevel=2)
+        self._unsafe_update_src(new_src)
 
     @property
     def raw_src(self) -> list[str]:

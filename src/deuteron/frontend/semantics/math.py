@@ -15,12 +15,14 @@ from xdsl.ir import Operation
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
-from deuteron.frontend.semantics.constant import as_tensor
+from deuteron.frontend.semantics.bitwise import and_
+from deuteron.frontend.semantics.constant import as_tensor, number
+from deuteron.frontend.semantics.convert import convert_bits
 from deuteron.frontend.semantics.operands import arithmetic_operands, ternary_operands
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value
 from deuteron.ir.tt.convert import MulHiUIOp, PreciseDivFOp, PreciseSqrtOp
-from deuteron.language.types import dtype, float32, float64, int32, int64, uint32, uint64
+from deuteron.language.types import dtype, float8e4b15, float32, float64, int32, int64, uint8, uint32, uint64
 
 FLOATS = (float32, float64)
 WIDE_INTEGERS = (int32, int64, uint32, uint64)
@@ -80,8 +82,16 @@ def abs_(ctx: Context, x: Value) -> Tensor:
         raise ctx.error(f"tl.abs takes numbers, got {x.type}. Load through the pointer first.")
     if x.dtype.is_int_unsigned():
         return x
+    if x.dtype == float8e4b15:
+        return _without_sign(ctx, x)
     op = math.AbsFOp(x.handle) if x.dtype.is_floating() else math.AbsIOp(x.handle)
     return tensor(ctx, op, x.type)
+
+
+def _without_sign(ctx: Context, x: Tensor) -> Tensor:
+    """The magnitude of a type that `math` ops do not take, as MLIR does not know it."""
+    bits = convert_bits(ctx, x, uint8)
+    return convert_bits(ctx, and_(ctx, bits, number(ctx, 0x7F, uint8, x.shape)), x.dtype)
 
 
 def fdiv(ctx: Context, x: Value, y: Value, ieee_rounding: bool = False, approx: bool = False) -> Tensor:
