@@ -166,11 +166,11 @@ def test_arrays_that_overlap(rng):
 def reused(lower_python):
     """How many scalars are in the key of each operand that is reused."""
 
-    def find(kernel, edit=lambda module: None, **constexprs) -> list[int]:
-        arguments = [*[np.zeros(1, np.float32)] * 3, 64]
+    def find(kernel, edit=lambda module: None, cpu="x86-64-v3", type=np.float32, **constexprs) -> list[int]:
+        arguments = [*[np.zeros(1, type)] * 3, 64]
         module = lower_python(kernel, arguments, constexprs)
         edit(module)
-        plan = plan_function(kernel_of(module, cpu_target("x86-64-v3", "")))
+        plan = plan_function(kernel_of(module, cpu_target(cpu, "")))
         return [len(each.key) for each in reuse_operands(plan)]
 
     return find
@@ -187,6 +187,23 @@ def by_column(a, b, c, n, WRITES: tl.constexpr, LOADED: tl.constexpr):
         if WRITES == "in the loop":
             tl.store(b + k, 1.0)
     tl.store(c if WRITES == "c" else b, tl.sum(total))
+
+
+@deuteron.jit
+def by_rows(a, b, c, n, BEFORE: tl.constexpr):
+    """Rows of weights are transposed in the product."""
+    column, i, total = tl.program_id(0), tl.arange(0, 32), tl.zeros((32, 32), tl.float32)
+    for k in range(0, n, 32):
+        rows = tl.load(b + (column * 32 + i)[:, None] * n + (k + i)[None, :])
+        columns = (rows * 2).trans() if BEFORE else rows.trans() * 2
+        total = tl.dot(tl.load(a + i[:, None] * n + (k + i)[None, :]), columns, total)
+    tl.store(c + i[:, None] * 32 + i[None, :], total)
+
+
+@pytest.mark.parametrize("cpu", ["znver5", "emeraldrapids"])
+@pytest.mark.parametrize("is_before", [False, True])
+def test_rows_that_are_transposed_in_the_product(reused, cpu, is_before):
+    assert reused(by_rows, cpu=cpu, type=ml_dtypes.bfloat16, BEFORE=is_before) == [1]
 
 
 def test_what_is_reused(reused):

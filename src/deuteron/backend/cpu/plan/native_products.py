@@ -3,7 +3,7 @@
     %c = tt.dot %a, %b                      %a1 = tt.broadcast %a {cpu.kept_as = "i16"}
                                             %b1 = tt.broadcast %b {cpu.kept_as = "i16"}
                                             %c = tt.dot %a1, %b1 {cpu.product = "bf16 pairs"}
-    %t = tt.trans %b;  tt.dot %a, %t        tt.dot %a1, %b1 {cpu.b_is_transposed}
+    %t = tt.trans %b;  tt.dot %a, %t        tt.dot %a1, %b1 {cpu.b_is_transposed}, if %b is in memory anyway
     tt.dot of int8                          %a1 is a copy of %a ^ -128: 128 more, without a sign
 
 A copy stands where its source is made, and serves all products that want it: what is made before a loop is copied
@@ -17,27 +17,44 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, mark_steps, operand_type, steps_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
+from deuteron.backend.cpu.plan.views import is_view
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, TransOp
-from deuteron.ir.types import shape_of
+from deuteron.ir.types import is_tile, shape_of
 
 
 def use_native_product(op: DotOp, product: NativeProduct, steps: int) -> None:
     """Mark a product and replace its operands. `steps`: of how many the products are computed together."""
-    mark_product(op, product, is_transpose(op.b))
-    if is_transpose(op.b):
-        op.operands[1] = _copy(op.b.owner.src, product, 0)
-    else:
-        op.operands[1] = _copy(op.b, product, 0)
+    is_transposed = is_transpose(op.b) and not _is_computed_for(op.b)
+    mark_product(op, product, is_transposed)
+    op.operands[1] = _copy(op.b.owner.src if is_transposed else op.b, product, 0)
     if is_transpose(op.a):
         source = _copy(op.a.owner.src, product, product.excess)
         op.operands[0] = _marked(Builder.before(op), TransOp(source, (1, 0)), product, steps)
     else:
         op.operands[0] = _copy(op.a, product, product.excess, steps)
+
+
+def _is_computed_for(transpose: SSAValue) -> bool:
+    """Whether a product alone reads a tile, which is loaded or computed of what is: it is packed as it is computed."""
+    tiles = transpose, transpose.owner.src
+    return all(len(list(tile.uses)) == 1 for tile in tiles) and _is_computed(tiles[1])
+
+
+def _is_computed(value: SSAValue) -> bool:
+    """Whether a tile is computed element by element, of nothing that is in memory anyway."""
+    if not is_tile(value.type):
+        return True
+    op = value.owner
+    if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or is_view(op):
+        return False
+    return isinstance(op, LoadOp) or all(_is_computed(operand) for operand in op.operands)
 
 
 def _copy(value: SSAValue, product: NativeProduct, excess: int, steps: int = 1) -> SSAValue:
