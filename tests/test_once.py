@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from deuteron import forking
 from deuteron.once import ForkLock, once
 
 
@@ -51,7 +52,8 @@ def test_what_raises_is_tried_again():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_process_that_is_forked_while_another_thread_makes_it():
+def test_a_process_that_is_forked_while_another_thread_makes_it(monkeypatch):
+    monkeypatch.setattr(forking, "LONGEST_WAIT", 0.05)  # for which it would wait
     begins, goes_on = threading.Event(), threading.Event()
 
     @once

@@ -22,13 +22,16 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Generic, TypeVar
 
+from deuteron.forking import undivided
+
 T = TypeVar("T")
 _functions: list[once] = []
 _LOOKS_AGAIN = 0.05  # seconds; that a thread ends is heard of at once, but not that there is none after a fork
 
 
+@undivided()
 def undisturbed(function: Callable[[], object]) -> None:
-    """Call a function on a thread that signal handlers do not interrupt. A handler that raises leaves
+    """Call a function, undivided, on a thread that signal handlers do not interrupt. A handler that raises leaves
     the thread to its work; in the child of one that forks there is no such thread, and this returns.
     """
     if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():

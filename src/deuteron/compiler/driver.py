@@ -31,6 +31,7 @@ from deuteron.compiler.made_for import with_embedded
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, find_stage
 from deuteron.errors import LaunchError, StrictError, UsageError
+from deuteron.forking import undivided
 from deuteron.options import Target
 from deuteron.settings import settings, warn_of_unknown_variables
 
@@ -77,6 +78,7 @@ def resolve_target(target: Target | str | None) -> Target:
     return parse_target(str(target))
 
 
+@undivided()
 def compile_with(
     backend: Backend,
     source: ASTSource | IRSource,

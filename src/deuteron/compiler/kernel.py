@@ -26,6 +26,7 @@ from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.errors import LaunchError
+from deuteron.forking import undivided_property
 from deuteron.knobs.hooks import LazyDict
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class CompiledKernel:
         """Seconds that each stage took when the kernel was compiled."""
         return self.metadata.stage_times
 
-    @cached_property
+    @undivided_property
     def launch(self) -> Callable[[Sequence[int], Sequence[Any]], None]:
         """`launch(grid, values)`: addresses and numbers for the runtime parameters. Loads the code when first used."""
         before, after = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook

@@ -26,6 +26,7 @@ from deuteron.compiler.inspection import inspection_key
 from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import LaunchError, OtherKernel, UsageError, suggest
+from deuteron.forking import undivided
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.references import Reference, check_unchanged
@@ -276,7 +277,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         except TypeError:
             raise UsageError(f"options of kernel '{self.__name__}' must be hashable, got {bound.options}") from None
         if found is None:
-            with self._lock.here():
+            with undivided(), self._lock.here():
                 found = self._launchers.get(key) or self._compile(bound, key, is_warmup, because)
         if waits and found is not None:
             found.wait()
