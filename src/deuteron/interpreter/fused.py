@@ -32,6 +32,14 @@ def multiply_add_to_odd(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarr
     return _odd_sum(a * b, c)
 
 
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded product and its error: Dekker's."""
+    product = a * b
+    a_high, b_high = _upper_half(a), _upper_half(b)
+    a_low, b_low = a - a_high, b - b_high
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
 def _of_doubles(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     has_product = np.isfinite(a) & np.isfinite(b)
     plain = np.where(has_product & np.isinf(c), c, a * b + c)  # the product may overflow
@@ -45,7 +53,7 @@ def _of_doubles(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _in_parts(a: np.ndarray, b: np.ndarray, c: np.ndarray, plain: np.ndarray) -> np.ndarray:
     """The three numbers, added from the small ones on; a sum of 0 has the sign of the plain one."""
-    high, low = _product(a, b)
+    high, low = two_product(a, b)
     middle, rest = _sum(c, low)
     top, carry = _sum(high, middle)
     total = top + _odd_sum(carry, rest)
@@ -76,14 +84,6 @@ def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total = a + b
     rest = total - a
     return total, (a - (total - rest)) + (b - rest)
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded product and its error: Dekker's."""
-    product = a * b
-    a_high, b_high = _upper_half(a), _upper_half(b)
-    a_low, b_low = a - a_high, b - b_high
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
 def _upper_half(x: np.ndarray) -> np.ndarray:

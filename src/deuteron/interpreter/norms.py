@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-_SPLIT = 2.0**27 + 1
+from deuteron.interpreter.fused import two_product
 
 
 def norm(*x: np.ndarray) -> np.ndarray:
     (high, low), exponent, is_infinite = _sum_of_squares(*x)
     root = np.sqrt(high)
-    square, rest = _square(root)
+    square, rest = two_product(root, root)
     root = root + np.where(high > 0, ((high - square) - rest + low) / (2 * np.where(high > 0, root, 1.0)), 0.0)
     return np.where(is_infinite, np.inf, np.ldexp(root, exponent))
 
@@ -22,9 +22,10 @@ def norm(*x: np.ndarray) -> np.ndarray:
 def rnorm(*x: np.ndarray) -> np.ndarray:
     (high, low), exponent, is_infinite = _sum_of_squares(*x)
     y = 1.0 / np.sqrt(high)
-    square, rest = _square(np.where(high > 0, y, 0.0))
-    product, rest_of_product = _product(square, high)
-    y = y + np.where(high > 0, y, 0.0) * 0.5 * ((1.0 - product) - rest_of_product - rest * high - square * low)
+    safe = np.where(high > 0, y, 0.0)
+    square, rest = two_product(safe, safe)
+    product, rest_of_product = two_product(square, high)
+    y = y + safe * 0.5 * ((1.0 - product) - rest_of_product - rest * high - square * low)
     return np.where(is_infinite, 0.0, np.ldexp(y, -exponent))
 
 
@@ -33,26 +34,10 @@ def _sum_of_squares(*x: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.n
     sizes = np.abs(np.stack(np.broadcast_arrays(*x)))
     largest = sizes.max(axis=0)
     _, exponent = np.frexp(np.where((largest > 0) & np.isfinite(largest), largest, 1.0))
-    high, low = _square(np.ldexp(sizes, -exponent))
+    scaled = np.ldexp(sizes, -exponent)
+    high, low = two_product(scaled, scaled)
     total, rest = np.zeros_like(largest), low.sum(axis=0)
     for square in np.sort(high, axis=0)[::-1]:
         before, total = total, total + square
         rest = rest + (square - (total - before))
     return (total, rest), exponent, np.isinf(sizes).any(axis=0)
-
-
-def _square(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return _product(x, x)
-
-
-def _product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The product and what its rounding lost (Dekker)."""
-    (a, b), (c, d) = _halves(x), _halves(y)
-    product = x * y
-    return product, ((a * c - product) + a * d + b * c) + b * d
-
-
-def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    large = x * _SPLIT
-    upper = large - (large - x)
-    return upper, x - upper

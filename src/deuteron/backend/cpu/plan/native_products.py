@@ -47,14 +47,17 @@ def _is_computed_for(transpose: SSAValue) -> bool:
     return all(len(list(tile.uses)) == 1 for tile in tiles) and _is_computed(tiles[1])
 
 
-def _is_computed(value: SSAValue) -> bool:
+def _is_computed(tile: SSAValue) -> bool:
     """Whether a tile is computed element by element, of nothing that is in memory anyway."""
-    if not is_tile(value.type):
-        return True
-    op = value.owner
-    if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or is_view(op):
-        return False
-    return isinstance(op, LoadOp) or all(_is_computed(operand) for operand in op.operands)
+    pending, seen = [tile], {tile}
+    while pending:
+        op = pending.pop().owner
+        if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or is_view(op):
+            return False
+        sources = {value for value in op.operands if is_tile(value.type)} if not isinstance(op, LoadOp) else set()
+        pending += sources - seen
+        seen |= sources
+    return True
 
 
 def _copy(value: SSAValue, product: NativeProduct, excess: int, steps: int = 1) -> SSAValue:
