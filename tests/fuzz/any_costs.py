@@ -1,6 +1,7 @@
 """Has the compiler decide by lot where it weighs costs: what is right must not depend on what is fast.
 
-    with any_costs(seed=7): ...        short functions are sliced and rolled, warps specialised wherever possible
+    with any_costs(seed=7): ...               short functions are sliced and rolled, warps specialised where possible
+    with any_costs(seed=7, CPU_COSTS): ...    all launches store past the caches, long functions are short ones
 
 Every threshold below is left as it is, or becomes one of the others. None of them is there for correctness. Of the
 passes that may be left out some are.
@@ -16,12 +17,14 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
+from deuteron.backend.cpu.streaming import launch_streams
 from deuteron.passes.by_name import known_passes
 from deuteron.passes.gpu.specialization import choose_functions
 from deuteron.passes.gpu.specialization.bundle_loads import plan_rings
 from deuteron.passes.gpu.specialization.plan_slots import plan_specialization
 from deuteron.passes.optimisation import Optimisation
 
+Costs = tuple[tuple[str, str, tuple[Any, ...]], ...]
 MUCH = 1 << 30
 SHARE_LEFT = 0.35
 SHARE_WITHOUT = 0.06
@@ -42,8 +45,12 @@ def _never(*args: Any) -> bool:
     return False
 
 
+def _streams_always(b: Any, streams: Any, cache_bytes: int, *given: Any) -> Any:
+    return launch_streams(b, streams, 0, *given)
+
+
 # Of a module, or a class in it: what is said there, and what it may be instead; names that belong together, together.
-COSTS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+COSTS: Costs = (
     ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
     ("analysis.shared_conversion", "MAX_BYTES", (256, 2048)),
     ("backend.gpu.rules.reduce", "MIN_CHAIN", (1, 64)),
@@ -86,6 +93,32 @@ COSTS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("passes.tile.unswitch_loops", "MAX_OPS", (0, MUCH)),
 )
 
+CPU_COSTS: Costs = (
+    ("backend.cpu.lane_loops", "MAX_CHUNK", (4, 64)),
+    ("backend.cpu.loop_nests", "MAX_UNROLL", (1, 2, 8)),
+    ("backend.cpu.loops", "MAX_UNROLL", (1, 2, 8)),
+    ("backend.cpu.loops", "MIN_PARTED, MIN_PARTED_COMPUTED", ((1, 1), (2, 4), (16, 16))),
+    ("backend.cpu.lowering", "launch_streams", (_streams_always,)),
+    ("backend.cpu.parts", "MIN_PARTED", (1, 16)),
+    ("backend.cpu.plan.axes", "MAX_LANES", (128, 256)),
+    ("backend.cpu.plan.axes", "MAX_STRIDED_LANES", (4, 8, 32)),
+    ("backend.cpu.plan.axes", "MAX_TURNED_LANES, MIN_TURNED_LANES", ((4, 4), (8, 2), (16, 2))),
+    ("backend.cpu.plan.axes", "MAX_TURNED_OPS", (0, MUCH)),
+    ("backend.cpu.plan.axes", "MAX_UNROLLED_OPS", (1, 16, 512)),
+    ("backend.cpu.plan.axes", "MIN_PACKED_COLUMNS", (1, 16)),
+    ("backend.cpu.plan.costs", "WORTH_KEEPING", (0.5, 2.0, 64.0)),
+    ("backend.cpu.plan.costs", "_LOADED_AGAIN", (0.0, 64.0)),
+    ("backend.cpu.plan.direct", "_MOST_COLUMNS_OF_TILES, _MOST_COLUMNS", ((0, 0), (16, 16))),
+    ("backend.cpu.plan.neighbours", "_LEAST_ROWS", (1, 64)),
+    ("backend.cpu.plan.ops.algorithms", "MAX_UNROLLED", (1, 4, 16)),
+    ("backend.cpu.plan.orders", "_LOOP_WEIGHT", (1, 1024)),
+    ("backend.cpu.plan.reuse", "MOST_BYTES", (0, 4096, 16384)),
+    ("backend.cpu.plan.steps_together", "TILE_DEPTH, VECTOR_DEPTH, MOST_DEPTH", ((64, 64, 64), (1024, 1024, 4096))),
+    ("backend.cpu.plan.streams", "MIN_ROW_BYTES", (16, 64)),
+    ("backend.llvm.compile", "LONG", (1,)),
+    ("backend.llvm.loops_apart", "LONG, TOGETHER", ((1, 1), (1, 2))),
+)
+
 
 def _optimisations() -> list[str]:
     return [name for name, one in known_passes().items() if issubclass(one, Optimisation)]
@@ -99,11 +132,11 @@ def owner_of(place: str) -> Any:
 
 
 @contextmanager
-def any_costs(seed: int) -> Iterator[dict[str, Any]]:
+def any_costs(seed: int, costs: Costs = COSTS) -> Iterator[dict[str, Any]]:
     """Gives what was chosen, by name."""
     rng, chosen = random.Random(seed), {}
     with ExitStack() as stack:
-        for place, names, others in COSTS:
+        for place, names, others in costs:
             value: int | float | Callable | tuple = rng.choice(others)
             if rng.random() >= SHARE_LEFT:
                 chosen[f"{place}.{names}"] = value

@@ -5,9 +5,10 @@
 Executors: `cpu`; `cpu:x86-64-v3`, code of another processor, which this one runs; `checked`, the CPU with every access
 checked (`checked.py`); `cuda:80`, `cuda:90`, also :89, :100, :120 (compiled as far as PTX, which the emulator runs,
 asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
-`cuda:90/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and
-these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's; `triton`, what Triton's frontend makes
-of the program, on the CPU (`triton.py`); `claims`, what analyses say of it beside the interpreter (`claims.py`).
+`cuda:90/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`,
+`overlapping:90`: the CPU and these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's;
+`triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
+beside the interpreter (`claims.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from deuteron.errors import (
     OutOfResources,
     UsageError,
 )
-from tests.fuzz.any_costs import any_costs
+from tests.fuzz.any_costs import CPU_COSTS, any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.claims import difference_of_claims
@@ -190,7 +191,9 @@ def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKer
     """The kernel compiled for an executor, and what launches it there: `run(kernel, grid, values)`."""
     target, _, mode = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
     if target.startswith("cpu") or target == OVERLAPPING:
-        return _compiled(case, source, target.replace(OVERLAPPING, "cpu")), partial(_on_cpu, case)
+        with any_costs(case.seed, CPU_COSTS) if mode == COSTS else nullcontext():
+            kernel = _compiled(case, source, target.replace(OVERLAPPING, "cpu"))
+        return kernel, partial(_on_cpu, case)
     if target == "checked":
         return _checked(case, source), partial(_on_checked, case)
     if target == TRITON:

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.fuzz.any_costs import COSTS, owner_of
+from tests.fuzz.any_costs import COSTS, CPU_COSTS, owner_of
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.generator import generate
 
@@ -24,13 +24,15 @@ def test_no_difference(seed, tmp_path):
 
 def test_no_difference_by_any_costs(tmp_path):
     make = partial(generate, families=("rounds",))
-    campaign = Campaign(120, 3, ("cuda:90/costs",), folder=tmp_path, timeout=240, shrink_seconds=20, make=make)
+    campaign = Campaign(
+        120, 3, ("cuda:90/costs", "cpu/costs"), folder=tmp_path, timeout=240, shrink_seconds=20, make=make
+    )
     report = run(campaign)
     assert not report.signatures, report.table()
 
 
 def test_costs_have_the_names_that_passes_give_them():
-    for place, names, _ in COSTS:
+    for place, names, _ in (*COSTS, *CPU_COSTS):
         assert all(hasattr(owner_of(place), name) for name in names.split(", ")), (place, names)
 
 

@@ -31,11 +31,14 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     locks,
     maps,
     memory,
+    memory_state,
     promotion,
     reductions,
     rounds,
+    scores,
     shapes,
     sorting,
+    tiles_in_order,
     tuples,
 )
 from tests.fuzz.generator.builder import FAMILIES, Builder

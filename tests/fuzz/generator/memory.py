@@ -29,11 +29,15 @@ def begin(b: Builder) -> None:
 
 
 def number(b: Builder) -> Value:
-    dtype = b.rng.choice(("int32", "int32", "int64", "float32", "int8", "uint32", "float64"))
+    common = ("int32", "int32", "int64", "float32", "int8", "uint32", "float64")
+    dtype = b.rng.choice((*common, *common, "int1", "int16", "uint8", "uint16", "uint64", "float16", "bfloat16"))
     if dtype in MANTISSA:
-        return b.number(dtype, b.rng.choice((0.0, 1.0, -1.5, 0.1, 1e30)))
+        return b.number(dtype, b.rng.choice((0.0, 1.0, -1.5, 0.1, 1e30 if dtype != "float16" else -0.0)))
+    if dtype == "int1":
+        return b.number(dtype, b.rng.choice((0, 1)))
     low = 0 if dtype[0] == "u" else -3
-    return b.number(dtype, b.rng.choice((low, 0, 1, 2, 5, 16, 100, 127)))
+    high = 127 if dtype[0] == "i" else 2 ** BITS[dtype] - 1
+    return b.number(dtype, b.rng.choice((low, 0, 1, 2, 5, 16, 100, 127, high)))
 
 
 def size_of(shape: Shape) -> int:
