@@ -32,6 +32,7 @@ _ABSENT = {
     "tensor_maps": [],
     "assertions": [],
     "uses_tiles": False,
+    "has_atomics": True,
     "has_ptx": False,
     "launch_attributes": [],
     "is_checked": False,

@@ -117,7 +117,8 @@ class Facts:
     `written` names the parameters whose memory the kernel may write; None: any. `apart` are those whose arrays a launch
     looks at (`backend/overlaps.py`): where they overlap the kernel has to be one with `may_alias`. `waiting_line` is
     where programs may wait for one another, 0 where none does; known of a kernel for the CPU. `uses_tiles`: of AMX, for
-    which a process asks the system first. `extra_warps` are those that a launch has besides the option `num_warps`.
+    which a process asks the system first. `has_atomics`, or nobody knows.
+    `extra_warps` are those that a launch has besides the option `num_warps`.
     `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`,
     and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its arguments, which a
     launch makes. `assertions` are those, and the accesses that are checked, that a kernel for the CPU tells its
@@ -129,6 +130,7 @@ class Facts:
     scratch_bytes: int = 0
     waiting_line: int = 0
     uses_tiles: bool = False
+    has_atomics: bool = True
     shared: int = 0
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)

@@ -37,6 +37,9 @@ def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
     return ttir.optimise(module, unit, _pipelines()["tile"])
 
 
+_FACTS = ("scratch_bytes", "waiting_line", "uses_tiles", "has_atomics", "assertions")
+
+
 def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     from deuteron.backend.cpu.lowering import lower_module
     from deuteron.backend.llvm.compile import optimise
@@ -44,7 +47,7 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     cpu, features = _cpu(unit)
     lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
-    found = {name: getattr(lowered, name) for name in ("scratch_bytes", "waiting_line", "uses_tiles", "assertions")}
+    found = {name: getattr(lowered, name) for name in _FACTS}
     return Made(optimised, {**found, **ttir.apart_facts(lowered.apart, unit)})
 
 

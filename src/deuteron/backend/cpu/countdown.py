@@ -29,19 +29,21 @@ BUDGET = 1 << 20
 _MOST_SHIFT = 40  # of a budget: it fits a word then
 # Whoever looks may run Python; of what this module knows of nothing changes but arrays, which a launch has for itself.
 _LOOKS = "cold nounwind memory(inaccessiblemem: readwrite)"
+_LOOKS_AMONG_ATOMICS = "cold nounwind"  # after it atomics may have to be locked: `updates.py`
 
 Leave = Callable[[Builder], None]
 
 
 @dataclass(frozen=True)
 class Countdown:
-    """Of a call of the kernel's function: the address of the budget, what the launch gave, and whether it uses tiles of
-    AMX, which are configured anew after a look: what it runs may configure them otherwise.
+    """Of a call of the kernel's function: the address of the budget, what the launch gave, whether it has atomics, and
+    whether it uses tiles of AMX, which are configured anew after a look: what it runs may configure them otherwise.
     """
 
     budget: Value
     watch: Value
     uses_tiles: bool
+    has_atomics: bool
 
     def take(self, b: Builder, work: Value) -> None:
         """Take what is there."""
@@ -53,7 +55,8 @@ class Countdown:
         look, fresh, told, going = (b.block(name) for name in ("look", "fresh", "told", "going"))
         b.cond_br(is_spent, look, going)
         b.position(look)
-        is_told = b.call_pointer("i32", b.load("ptr", self.watch), self.watch, attributes=_LOOKS)
+        attributes = _LOOKS_AMONG_ATOMICS if self.has_atomics else _LOOKS
+        is_told = b.call_pointer("i32", b.load("ptr", self.watch), self.watch, attributes=attributes)
         b.cond_br(b.icmp("eq", is_told, const("i32", 0)), fresh, told)
         b.position(fresh)
         b.store(const("i64", BUDGET), self.budget)
@@ -65,11 +68,11 @@ class Countdown:
         b.position(going)
 
 
-def begin_countdown(b: Builder, watch: Value, uses_tiles: bool) -> Countdown:
+def begin_countdown(b: Builder, watch: Value, uses_tiles: bool, has_atomics: bool) -> Countdown:
     """In the entry block."""
     budget = b.alloca("i64", align=8)
     b.store(const("i64", BUDGET), budget)
-    return Countdown(budget, watch, uses_tiles)
+    return Countdown(budget, watch, uses_tiles, has_atomics)
 
 
 @dataclass(frozen=True)

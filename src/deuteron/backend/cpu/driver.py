@@ -51,6 +51,7 @@ class LoadedKernel:
         self._scratch_bytes = metadata.scratch_bytes
         self._waiting_line = metadata.waiting_line
         self._assertions = metadata.assertions
+        self._has_atomics = metadata.has_atomics
         self._checked = _named_pointers(metadata.runtime_params) if metadata.is_checked else []
         self._time = ctypes.c_uint64(0)  # of a program
         self._target: Any = (0, None)  # for how many threads, and the words
@@ -113,6 +114,7 @@ class LoadedKernel:
             time=ctypes.addressof(self._time),
             pool=thread_pool().address,
             num_threads=num_threads,
+            has_atomics=self._has_atomics,
         )
 
     def _fail(self, number: int, extents: Sequence[int]) -> None:
@@ -157,6 +159,7 @@ class LoadedKernel:
         grid = ctypes.create_string_buffer(extents, len(extents))
         fields = {"function": self.function, "values": ctypes.addressof(slots), "num_arguments": count, "total": total}
         fields |= {"grid": ctypes.addressof(grid), "scratch_bytes": self._scratch_bytes}
+        fields |= {"has_atomics": self._has_atomics}
         words = JOB.pack(**fields, least=1, most=1, num_threads=1)
         return (ctypes.c_uint64 * len(JOB))(*words), (grid, slots)
 

@@ -6,12 +6,13 @@
 
 Both are called now and then by the loops of kernels (`countdown.py`), which get the WATCH of their thread after all
 arguments; `ask` between programs, too, and while helpers are waited for. A handler of Python's runs in it, in the
-middle of a program: it may launch kernels, for which there is other scratch memory.
+middle of a program: it may launch kernels, for which there is other scratch memory, and which do not find its thread
+alone (`pool_updates.py`), nor does who waits for it.
 """
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.pool_layout import INTERRUPTED, JOB, POOL, WATCH
+from deuteron.backend.cpu.pool_layout import INTERRUPTED, JOB, NEVER_ALONE, POOL, WATCH
 from deuteron.backend.cpu.pool_words import PoolCode
 from deuteron.backend.launcher.code import NULL
 from deuteron.backend.launcher.records import WORD
@@ -36,7 +37,8 @@ def new_watch(c: PoolCode) -> Value:
 
 def set_watch(c: PoolCode, watch: Value, look: str, job: Value, pool: Value) -> Value:
     """Whoever looks at it does so by the function of that name."""
-    for name, value in (("look", Value("ptr", f"@{look}")), ("job", job), ("pool", pool)):
+    alone = c.word(0 if look == "ask" else NEVER_ALONE)
+    for name, value in (("look", Value("ptr", f"@{look}")), ("job", job), ("pool", pool), ("alone", alone)):
         c.store(value, c.part(watch, WATCH, name), align=WORD)
     return watch
 
@@ -67,7 +69,9 @@ def _define_hear(module: Module) -> None:
 def _define_ask(module: Module) -> None:
     """An exception is set at most once: after that the launch ends."""
     c = module.function("ask", "i32", [("ptr", "watch")], kind=PoolCode)
-    job, pool = (c.field(c.parameters[0], WATCH, name, "ptr") for name in ("job", "pool"))
+    (watch,) = c.parameters
+    job, pool = (c.field(watch, WATCH, name, "ptr") for name in ("job", "pool"))
+    c.call("void", "make_room", pool, watch)
     signals, key = c.part(job, JOB, "signals"), c.field(pool, POOL, "key")
     with c.when(c.is_not_null(c.read(job, JOB, "stop"))):
         c.ret(_ENDS)
@@ -76,6 +80,7 @@ def _define_ask(module: Module) -> None:
         with c.when(c.is_null(time)):
             c.store(c.add(now, c.word(BETWEEN_SIGNALS)), signals)
         c.ret(_ON)
+    c.call("void", "end_alone", pool, watch)
     scratch = c.call("ptr", "pthread_getspecific", key)
     _set_scratch(c, key, NULL)
     raised = c.call("i32", "interrupted")

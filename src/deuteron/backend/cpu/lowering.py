@@ -63,6 +63,7 @@ from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute, user_location
 from deuteron.ir.tt.apart import Pair
+from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
@@ -79,14 +80,15 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 @dataclass(frozen=True)
 class LoweredKernel:
     """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), whether it
-    uses tiles of AMX, the assertions and checked accesses that it tells of, by number, and which arguments are taken to
-    be apart.
+    uses tiles of AMX, or atomics, the assertions and checked accesses that it tells of, by number, and which arguments
+    are taken to be apart.
     """
 
     llir: str
     scratch_bytes: int
     waiting_line: int
     uses_tiles: bool = False
+    has_atomics: bool = False
     assertions: tuple[Assertion | CheckedAccess, ...] = ()
     apart: tuple[Pair, ...] = ()
 
@@ -114,18 +116,20 @@ def lower_module(
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
+    has_atomics = any(isinstance(op, AtomicOp) for op in plan.function.walk())
     is_controlled = bool(waiting) or asserts
     work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
     order = FROM_X if is_controlled else grid_order(plan.function, reuses)
     entry = Entry(
-        symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes, work, order
+        *(symbol, plan.function, is_controlled, num_spans, uses_tiles, has_atomics),
+        *(streams, reuses, target.cache_bytes, work, order),
     )
     _emit_entry(llvm_module, entry, options.has_lines)
-    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams, uses_tiles)
+    ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     line = _line_of(waiting[0]) if waiting else 0
     apart = tuple(pairs_apart(plan.function))
-    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, assertions, apart)
+    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, has_atomics, assertions, apart)
 
 
 def _described(op: Operation, function: FuncOp, path_of: Callable[[str], str]) -> Assertion | CheckedAccess:
@@ -155,14 +159,12 @@ def plan_function(function: FuncOp) -> Plan:
 
 def _emit_program(
     module: Module,
-    symbol: str,
+    entry: Entry,
     plan: Plan,
     target: CPUTarget,
     options: CPUOptions,
     waiting: Sequence[Operation],
     asserts: bool,
-    streams: Streams,
-    uses_tiles: bool,
 ) -> Context:
     """The function that is one program of the grid. One that asserts does not begin after another has failed."""
     parameters = plan.function.args
@@ -170,11 +172,11 @@ def _emit_program(
     typed += [("i32", name) for name in _GRID_NAMES]
     typed += [("ptr noalias align 64", "scratch"), ("ptr noalias", "words"), ("ptr", "control"), ("i1", "streams")]
     typed += [("ptr noalias", "budget"), ("ptr", "watch")] if options.interruptible else []
-    b = module.function(f"{symbol}.program", "i1", typed, attributes=f"alwaysinline {_ATTRIBUTES}")
+    b = module.function(f"{entry.symbol}.program", "i1", typed, attributes=f"alwaysinline {_ATTRIBUTES}")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
     program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=False))
-    countdown = Countdown(*rest[-2:], uses_tiles) if options.interruptible else None
-    known = (frozenset(waiting), asserts, streams, countdown)
+    countdown = Countdown(*rest[-2:], entry.uses_tiles, entry.has_atomics) if options.interruptible else None
+    known = (frozenset(waiting), asserts, entry.streams, countdown)
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
     block = plan.function.body.block
     ctx.bind_block(block)
@@ -204,6 +206,7 @@ class Entry:
     is_controlled: bool
     num_spans: int
     uses_tiles: bool
+    has_atomics: bool
     streams: Streams
     reuses: list[Reuse]
     cache_bytes: int
@@ -229,7 +232,7 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     watch = (
         b.load("ptr", b.gep("ptr", args, const("i64", len(parameters) + entry.is_controlled))) if entry.work else None
     )
-    countdown = watch and begin_countdown(b, watch, entry.uses_tiles)
+    countdown = watch and begin_countdown(b, watch, entry.uses_tiles, entry.has_atomics)
     named = dict(zip(parameters, values, strict=True))
     words = new_words(b, entry.reuses, b.sub(end, begin))
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)

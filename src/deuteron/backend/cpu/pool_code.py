@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.interrupt_code import BETWEEN_SIGNALS, new_watch, set_watch
 from deuteron.backend.cpu.pool_layout import BUSY, JOB, LINE, POOL, WORKER
+from deuteron.backend.cpu.pool_updates import define_updates
 from deuteron.backend.cpu.pool_words import PoolCode
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.records import WORD
@@ -36,6 +37,7 @@ def define_pool(module: Module) -> None:
     """Add the functions above, and `nanoseconds(clock)`."""
     _define_nanoseconds(module)
     _define_own_scratch(module)
+    define_updates(module)
     _define_wake_some(module)
     _define_invite(module)
     _define_run_chunks(module)
@@ -137,6 +139,9 @@ def _define_run_chunks(module: Module) -> None:
         with c.when(c.is_null(c.load("ptr", scratch))):
             c.ret(c.word(-1))
     addresses = _addresses(c, c.inttoptr(job_word["values"]), job_word["num_arguments"], watch)
+    has_atomics = c.is_not_null(c.field(job, JOB, "has_atomics"))
+    with c.when(has_atomics):
+        c.call("void", "begin_updating", pool)
     c.br(take)
     c.position(take)
     begin = c.read(job, JOB, "taken")
@@ -152,11 +157,16 @@ def _define_run_chunks(module: Module) -> None:
     c.br(take)
     c.position(run)
     grid, memory = c.inttoptr(job_word["grid"]), c.load("ptr", scratch)
+    with c.when(has_atomics):
+        c.call("void", "begin_alone", pool, watch)
     c.call_pointer("void", c.inttoptr(job_word["function"]), addresses, grid, begin, end, memory)
+    c.call("void", "end_alone", pool, watch)
     c.increase(count, share)
     c.leave_if(c.is_null(until), take)
     c.cond_br(c.icmp("ult", c.now(pool), until), take, done)
     c.position(done)
+    with c.when(has_atomics):
+        c.add_to(pool, POOL, "updating", c.word(-1))
     c.ret(c.load("i64", count))
 
 

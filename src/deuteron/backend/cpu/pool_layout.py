@@ -29,7 +29,8 @@ def _on_lines(*parts: str) -> Record:
 # `generation` counts forks; `is_full` says that the system gives no more threads. `left` has a mutex and a condition:
 # whoever waits for helpers to leave sleeps there.
 # `last_launch` is when one ended that had use for helpers.
-POOL = _on_lines("num_workers is_full key clock scratch spin generation", "last_launch", "left")
+# `updating` counts threads that run programs with atomics; `alone`: whether one of them updates without locks.
+POOL = _on_lines("num_workers is_full key clock scratch spin generation", "last_launch", "updating alone", "left")
 # `job` is 0 of a worker that waits, BUSY, or the address of the JOB that it is invited to.
 WORKER = _on_lines("job", "is_asleep", "sleep")
 BUSY = 1
@@ -38,16 +39,19 @@ WORKERS = len(POOL) * WORD
 # `wakes`: whether helpers that sleep are invited, too. `stop`: 0, or why programs that have begun are to end;
 # `signals`: when the caller looks next whether a signal has come, 0 before it has looked at the clock.
 # `balance` is what helpers that have left add 1 to, and the caller takes off how many it invited.
+# `has_atomics`: whether programs of other launches may need to know of it (`pool_updates.py`).
 JOB = _on_lines(
     "function values num_arguments grid total num_threads scratch_bytes least most wakes invited generation "
-    "stop signals",
+    "stop signals has_atomics",
     "taken",
     "balance cursor",
 )
-# `look(watch)`: whether the launch is to end.
-WATCH = Record("look job pool")
+# `look(watch)`: whether the launch is to end. `alone`:
+# whether atomics of the thread need no lock: 0, ALONE, or, of a helper, NEVER_ALONE.
+WATCH = Record("look job pool alone")
+ALONE, NEVER_ALONE = 1, 2
 # `time` points to the time that a program takes, which `run_here` writes.
-TARGET = Record("function num_arguments scratch_bytes time pool num_threads")
+TARGET = Record("function num_arguments scratch_bytes time pool num_threads has_atomics")
 
 MUTEX_BYTES = 64  # of a pthread_mutex_t, and of a pthread_cond_t: Linux and macOS need at most 64
 POOL_BYTES = WORKERS + MOST_HELPERS * len(WORKER) * WORD

@@ -23,6 +23,7 @@ from deuteron.once import once
 
 # For how long a helper looks for the next job, and a caller for helpers to leave, before it sleeps.
 _SPIN_NANOSECONDS = 50_000
+_MANY = 1 << 32  # threads, of which one more or less changes nothing
 
 
 class ThreadPool:
@@ -90,8 +91,10 @@ class ThreadPool:
         self._set(num_workers=0, is_full=0)
 
     def _start_anew(self) -> None:
-        """In a forked child, which has none of the threads."""
-        self._set(generation=self._words[POOL.index("generation")] + 1)
+        """In a forked child, which has none of the threads. There atomics are locked, since a handler that forks may be
+        in the middle of a launch, which goes on.
+        """
+        self._set(generation=self._words[POOL.index("generation")] + 1, updating=_MANY, alone=0)
         self._begin()
 
     def _make_mutex(self, place: int) -> None:

@@ -13,86 +13,67 @@ at multiples of their size are updated one by one: a window has to be at a multi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from deuteron.backend.cpu.lane_loops import lane_function, lanes_on, put_in_memory
+from deuteron.backend.cpu.updates import WINDOW, Update, is_alone, lanes_of, update_plainly
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, element, vector, width, zero
 
-WINDOW = 16  # bytes
-
-
-class Update(ABC):
-    """What is done to the elements. `name` tells it from others; `memory`: their type as they lie in memory."""
-
-    name: str
-    memory: str
-
-    @abstractmethod
-    def one(self, b: Builder, pointer: Value, value: Value) -> Value:
-        """Update an element; returns what it was."""
-
-    @abstractmethod
-    def combined(self, b: Builder, bits: Value, value: Value) -> tuple[Value, Value]:
-        """What elements were, and what they are to be in memory, of their bits."""
-
-    @abstractmethod
-    def exchange(self, b: Builder, pointer: Value, expected: Value, new: Value) -> Value:
-        """A compare-exchange of integers; returns what was there."""
-
-    @property
-    def per_window(self) -> int:
-        return WINDOW // byte_width(self.memory)
-
 
 def update_neighbours(
-    b: Builder, update: Update, first: Value, values: Value, mask: Value, is_read: bool = True
+    b: Builder, update: Update, first: Value, values: Value, mask: Value, is_read: bool, watch: Value | None
 ) -> Value | None:
     """Update elements that follow one another, of those the ones that are on; returns what they were, 0 of others.
 
-    None where it is not read: an atomic waits for the stores before it, also for those of what elements were.
+    None where it is not read: an atomic waits for the stores before it, also for those of what elements were. `watch`
+    says whether nobody else updates anything, where that may be (`updates.py`).
     """
-    name = f"{'update' if is_read else 'set'}_{update.name}.{mangle(values.type)}"
+    name = _name(update, "", values, is_read, watch)
     result = values.type if is_read else "void"
     if not b.module.has_function(name):
-        _Definition(b, name, update, values.type, result).emit()
-    old = b.call(result, name, first, values, mask)
+        _Definition(b, name, update, values.type, result, watch is not None).emit()
+    old = b.call(result, name, first, values, mask, *([watch] if watch else []))
     return old if is_read else None
 
 
 def update_lanes(
-    b: Builder, update: Update, pointers: Value, values: Value, mask: Value, is_read: bool = True
+    b: Builder, update: Update, pointers: Value, values: Value, mask: Value, is_read: bool, watch: Value | None
 ) -> Value | None:
     """Update elements anywhere, one after the other, of those the ones that are on; returns what they were."""
-    name = f"{'update' if is_read else 'set'}_lanes_{update.name}.{mangle(values.type)}"
+    name = _name(update, "_lanes", values, is_read, watch)
     result = values.type if is_read else "void"
     if not b.module.has_function(name):
-        _define_lanes(b, name, update, [pointers.type, values.type, mask.type], result)
-    old = b.call(result, name, pointers, values, mask)
+        given = [watch.type] if watch else []
+        _define_lanes(b, name, update, [pointers.type, values.type, mask.type, *given], result)
+    old = b.call(result, name, pointers, values, mask, *([watch] if watch else []))
     return old if is_read else None
 
 
+def _name(update: Update, what: str, values: Value, is_read: bool, watch: Value | None) -> str:
+    return f"{'update' if is_read else 'set'}{what}_{update.name}.{mangle(values.type)}{'.or_alone' if watch else ''}"
+
+
 def _define_lanes(outer: Builder, name: str, update: Update, types: Sequence[str], result: str) -> None:
-    b, (pointers, values, mask) = lane_function(outer, name, result, types)
-    type, num_bytes = element(values.type), byte_width(element(values.type))
-    given, places = put_in_memory(b, values), put_in_memory(b, pointers)
-    found = put_in_memory(b, zero(values.type))
+    b, (pointers, values, mask, *watch) = lane_function(outer, name, result, types)
+    lanes = lanes_of(b, update, values, result != "void")
+    places = put_in_memory(b, pointers)
+    if watch:
+        with b.if_(is_alone(b, *watch), "alone"):
+            lanes.update_alone(mask, lambda lane: b.load("ptr", b.gep("ptr", places, lane)))
     with lanes_on(b, mask) as lane:
-        value = b.load(type, b.gep(type, given, lane), num_bytes)
-        old = update.one(b, b.load("ptr", b.gep("ptr", places, lane)), value)
-        if result != "void":
-            b.store(old, b.gep(type, found, lane), num_bytes)
-    b.ret(b.load(values.type, found, num_bytes) if result != "void" else None)
+        lanes.keep(lane, update.one(b, b.load("ptr", b.gep("ptr", places, lane)), lanes.value(lane)))
+    b.ret(lanes.found())
 
 
 class _Definition:
     """The function while it is emitted. Values, what is on, and results are on the stack, with a window around them."""
 
-    def __init__(self, outer: Builder, name: str, update: Update, type: str, result: str):
+    def __init__(self, outer: Builder, name: str, update: Update, type: str, result: str, may_be_alone: bool):
         self.is_read = result != "void"
         self.update, self.type, self.lanes, self.register = update, type, width(type), element(type)
         types = [("ptr", "first"), (type, "values"), (vector("i1", self.lanes), "mask")]
+        types += [("ptr", "watch")] if may_be_alone else []
         self.b = outer.module.function(name, result, types, attributes="noinline nounwind")
         self.count = self.lanes + 2 * update.per_window
         self.values, self.results = (self.b.alloca(self.register, self.count) for _ in range(2))
@@ -103,8 +84,11 @@ class _Definition:
         first = b.parameters[0]
         values, mask = (
             Value(type, value.text)
-            for type, value in zip((self.type, vector("i1", self.lanes)), b.parameters[1:], strict=True)
+            for type, value in zip((self.type, vector("i1", self.lanes)), b.parameters[1:3], strict=True)
         )
+        for watch in b.parameters[3:]:
+            with b.if_(is_alone(b, watch), "alone"):
+                self._update_alone(first, values, mask)
         start = const("i64", per)
         b.store(zero(vector("i8", self.count)), self.on, 1)
         b.store(b.zext(mask, vector("i8", self.lanes)), b.gep("i8", self.on, start), 1)
@@ -117,6 +101,15 @@ class _Definition:
             number = b.sub(loop.index, before)
             self._update_window(b.gep(self.update.memory, first, number), b.add(number, start), is_aligned)
         b.ret(b.load(self.type, self._at(self.results, start), self._alignment) if self.is_read else None)
+
+    def _update_alone(self, first: Value, values: Value, mask: Value) -> None:
+        b = self.b
+        lanes = lanes_of(b, self.update, values, self.is_read)
+        are_on = b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])
+        with b.if_(are_on, "all_on"):
+            old = update_plainly(b, self.update, first, values)
+            b.ret(old if self.is_read else None)
+        lanes.update_alone(mask, lambda lane: b.gep(self.update.memory, first, lane))
 
     def _update_window(self, pointer: Value, number: Value, is_aligned: Value) -> None:
         """That at an address, whose elements have numbers from this one on."""

@@ -17,11 +17,12 @@ from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.target import CPUTarget
-from deuteron.backend.cpu.wide_atomics import Update, update_lanes, update_neighbours
+from deuteron.backend.cpu.updates import Update, update_one
+from deuteron.backend.cpu.wide_atomics import update_lanes, update_neighbours
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
 from deuteron.errors import CompilationError
-from deuteron.ir.tt.atomic import AtomicKind, MemorySemantic
+from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.types import FLOAT_TYPES, element_type_of
 
 _OPCODES = {
@@ -66,15 +67,16 @@ def atomic_rmw(
     check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
     b, update = ctx.emitter.innermost(), _update_of(op, ctx.target)
     lanes = lanes_of(pointer, value, *([mask] if mask else []))
+    watch = _watch_of(ctx, op)
     if lanes > 1:
         is_read = bool(op.result.uses)
-        old = _update_lanes(ctx, update, lanes, pointer, value, mask, is_read)
+        old = _update_lanes(ctx, update, lanes, pointer, value, mask, (is_read, watch))
         return Vector(old, ctx.emitter.depth) if is_read else None
     if mask is None:
-        old = update.one(b, pointer.value, value.value)
+        old = update_one(b, update, pointer.value, value.value, watch)
     else:
         with b.if_(mask.value, "on") as branch:
-            branch.yield_(update.one(b, pointer.value, value.value))
+            branch.yield_(update_one(b, update, pointer.value, value.value, watch))
             branch.otherwise()
             branch.yield_(zero(value.value.type))
         old = branch.results[0]
@@ -111,13 +113,19 @@ def _update_lanes(
     pointer: Fragment,
     value: Fragment,
     mask: Fragment | None,
-    is_read: bool,
+    how: tuple[bool, Value | None],
 ) -> Value | None:
     on = const(vector("i1", lanes), True) if mask is None else as_vector(ctx.emitter, mask, lanes)
     values, b = as_vector(ctx.emitter, value, lanes), ctx.emitter.innermost()
     if _are_neighbours(pointer, update.type):
-        return update_neighbours(b, update, pointer.base, values, on, is_read)
-    return update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, is_read)
+        return update_neighbours(b, update, pointer.base, values, on, *how)
+    return update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, *how)
+
+
+def _watch_of(ctx: Context, op: Operation) -> Value | None:
+    """What says that nobody else of the process updates anything; other processes count only with the scope "sys"."""
+    is_for_all = op.scope.value.data == MemoryScope.SYSTEM
+    return ctx.countdown.watch if ctx.countdown and not is_for_all else None
 
 
 @dataclass(frozen=True)
