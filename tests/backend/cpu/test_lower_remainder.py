@@ -29,3 +29,15 @@ def test_remainder(compare, rng, dtype):
     x, y = np.concatenate([x, random[0]]), np.concatenate([y, random[1]])
     out = np.zeros(1024, dtype)
     compare(remainder, [x, y, out], {"BLOCK": 1024}, tolerance=0)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 23, 30, 51, 53])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainder_near_whole_quotients(compare, rng, dtype, exponent):
+    """A quotient that rounds up to a whole number is one too many."""
+    y = (rng.random(1024) + 0.5).astype(dtype)
+    x = (y.astype(np.float64) * np.floor(rng.random(1024) * 2.0**exponent)).astype(dtype)
+    x = np.nextafter(x, rng.choice([0, np.inf], 1024).astype(dtype)) * rng.choice([-1, 1], 1024).astype(dtype)
+    x[1000:], y[1000:] = np.inf, rng.choice([0.0, np.inf, np.nan, 1.0], 24)
+    y[980:1000] = np.inf
+    compare(remainder, [x, y, np.zeros(1024, dtype)], {"BLOCK": 1024}, tolerance=0)

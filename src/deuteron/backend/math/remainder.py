@@ -1,17 +1,23 @@
-"""The exact remainder of floats, as C's fmod has it, without libm: by integer division of the mantissas.
+"""The exact remainder of floats, as C's fmod has it, without libm.
+
+Where doubles are divided and multiply-adds fused in instructions, by division, if x / y < 2**52 in all lanes:
+
+    q = trunc(x / y) in double, one too many at most;  r = x - q y, rounded once, which is exact;  r + y where r < 0
+
+Else by integer division of the mantissas, lane by lane, in a function that is shared by all uses of a type:
 
     x = 24-bit mantissa * 2^ex, y likewise:  r = mx mod my, then for each of ex - ey bits: r = 2 r mod my
 
-64-bit integers take 40 of those bits at a time for float, 11 for double. Lane by lane, in a function that is shared by
-all uses of a type: `%` on floats is rare.
+64-bit integers take 40 of those bits at a time for float, 11 for double.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder, mangle
-from deuteron.backend.llvm.types import Value, const, element, width, zero
+from deuteron.backend.llvm.types import Value, const, element, like, width, zero
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,46 @@ class _Layout:
 _LAYOUTS = {"float": _Layout(32, 23), "double": _Layout(64, 52)}
 
 
-def remainder(b: Builder, x: Value, y: Value) -> Value:
-    """x - trunc(x / y) * y; with the sign of x."""
+_MOST_QUOTIENT = 2.0**52
+
+
+def remainder(b: Builder, x: Value, y: Value, divides: bool = False) -> Value:
+    """x - trunc(x / y) * y; with the sign of x. `divides`: doubles, and fuses multiply-adds."""
+    if not divides:
+        return _by_mantissas(b, x, y)
+    size, unit = (_widened(b, b.intrinsic("llvm.fabs", value.type, value)) for value in (x, y))
+    with b.if_(_any_far(b, size, unit), "far") as branch:
+        branch.yield_(_by_mantissas(b, x, y))
+        branch.otherwise()
+        rest = _by_division(b, size, unit)
+        rest = rest if rest.type == x.type else b.fptrunc(rest, x.type)
+        branch.yield_(b.intrinsic("llvm.copysign", x.type, rest, x))
+    return branch.results[0]
+
+
+def _widened(b: Builder, x: Value) -> Value:
+    return x if element(x.type) == "double" else b.fpext(x, like(x.type, "double"))
+
+
+def _any_far(b: Builder, size: Value, unit: Value) -> Value:
+    """Whether a quotient of finite numbers may have more digits than a double."""
+    far = b.fcmp("oge", size, b.fmul(unit, const(unit.type, _MOST_QUOTIENT), flags=""))
+    far = b.and_(far, b.fcmp("olt", size, const(size.type, math.inf)))
+    far = b.and_(far, b.fcmp("ogt", unit, const(unit.type, 0.0)))
+    if width(size.type) == 1:
+        return far
+    return b.intrinsic("llvm.vector.reduce.or", "i1", far, overloads=[far.type])
+
+
+def _by_division(b: Builder, size: Value, unit: Value) -> Value:
+    """Of magnitudes. An infinite unit leaves all of a finite size."""
+    whole = b.intrinsic("llvm.trunc", size.type, b.fdiv(size, unit, flags=""))
+    rest = b.intrinsic("llvm.fma", size.type, b.fneg(whole), unit, size)
+    rest = b.select(b.fcmp("olt", rest, const(rest.type, 0.0)), b.fadd(rest, unit, flags=""), rest)
+    return b.select(b.fcmp("olt", size, unit), size, rest)
+
+
+def _by_mantissas(b: Builder, x: Value, y: Value) -> Value:
     name = f"remainder.{mangle(x.type)}"
     if not b.module.has_function(name):
         _define(b, name, x.type)

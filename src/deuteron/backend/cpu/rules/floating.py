@@ -6,6 +6,7 @@ f16 x * y + z       round_f16(round_f16(x * y) + z)       as the language define
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xdsl.ir import Operation
 
@@ -99,7 +100,7 @@ def clamp(ctx: Context, op: Operation, x: Fragment, low: Fragment, high: Fragmen
 
 
 def remf(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-    return lanewise(ctx.emitter, remainder, x, y)
+    return lanewise(ctx.emitter, partial(remainder, divides=ctx.target.fuses and ctx.target.rounds), x, y)
 
 
 RULES: dict[str, Rule] = {

@@ -12,7 +12,7 @@ from deuteron.backend.math.number import Number, magnitude, where
 
 
 def fmod(x: Number, y: Number) -> Number:
-    return x.make(division.remainder(x.b, x.value, y.value))
+    return x.make(division.remainder(x.b, x.value, y.value, x.unit.fuses and x.unit.doubles))
 
 
 def remainder(x: Number, y: Number) -> Number:
