@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deuteron.backend.math import conversions
-from deuteron.dtypes import FP8E4NV, FP8E5, FP16
+from deuteron.dtypes import FLOATS, FP8E4B8, FP8E4B15, FP8E4NV, FP8E5, FP16
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 WIDTHS = [1, 8, 16]
@@ -87,6 +87,21 @@ def test_fp8_to_f32(elementwise, format):
     codes = np.arange(256, dtype=np.uint8)
     wide = elementwise(lambda b, x: conversions.widen(b, x, format), codes)
     assert_same(wide, codes.view(MINI[format][0]).astype(np.float32))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("arch", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("format", [format for format in FLOATS if conversions.is_part_of_half(format)])
+def test_fp8_through_half(elementwise, format, arch, width):
+    codes = np.arange(256, dtype=np.uint8)
+    wanted = elementwise(lambda b, x: conversions.widen(b, x, format), codes)
+    got = elementwise(lambda b, x: conversions.widen_through_half(b, x, format), codes, width=width, arch=arch)
+    assert_same(got, wanted)
+    assert np.isnan(got).any() == format.has_nan
+
+
+def test_which_are_part_of_half():
+    assert [format for format in FLOATS if conversions.is_part_of_half(format)] == [FP8E4NV, FP8E5, FP8E4B8, FP8E4B15]
 
 
 @pytest.mark.parametrize(("format", "dtype"), [(FP16, np.float16), *((f, d) for f, (d, _) in MINI.items())])

@@ -20,8 +20,10 @@ from deuteron.backend.math.conversions import (
     f16_to_f32,
     f32_to_bf16,
     f32_to_f16,
+    is_part_of_half,
     narrow,
     widen,
+    widen_through_half,
 )
 from deuteron.dtypes import FloatType
 from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1
@@ -39,8 +41,13 @@ def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTar
     if element_type == bf16:
         return bf16_to_f32(b, bits)
     if element_type in NARROW_FLOATS:
-        return widen(b, bits, FLOAT_TYPES[element_type])
+        return _widened(b, bits, FLOAT_TYPES[element_type], target)
     return bits
+
+
+def _widened(b: Builder, bits: Value, format: FloatType, target: CPUTarget) -> Value:
+    through_half = target.converts_half and is_part_of_half(format)
+    return (widen_through_half if through_half else widen)(b, bits, format)
 
 
 def to_memory(

@@ -2,6 +2,7 @@
 
     f32_to_bf16(b, x)                          float -> i16: rounded to nearest even, NaN stays NaN
     narrow(b, x, FP8E4NV), widen(b, y, FP8E4NV)        float -> i8, i8 -> float
+    widen_through_half(b, y, FP8E4NV)          i8 -> half -> float: for CPUs that convert halves
     round_to_odd(b, x)                         double -> float, so that a second rounding is as good as one
     float_to_int(b, x, "i32", signed=True)     saturates; NaN gives 0
 
@@ -119,6 +120,38 @@ def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
     sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 32 - format.bits))
     bits = b.or_(_special(b, wide, code, moved, finite, format), sign)
     return b.bitcast(bits, float_type, hint=hint)
+
+
+def is_part_of_half(format: FloatType) -> bool:
+    """Whether the codes of a format of 8 bits are codes of fp16 with less mantissa, and maybe less exponent."""
+    is_shorter = format.exponent_bits < FP16.exponent_bits or format.specials is FP16.specials
+    return format.bits == 8 and is_shorter
+
+
+def widen_through_half(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
+    """The same as `widen`, of a format that is part of fp16: bits in place, converted, then times a power of two.
+
+    `widen` multiplies subnormal floats, which takes some processors 150 cycles; that takes fp16 as it is.
+    """
+    type = like(x.type, "i16")
+    wide = b.zext(x, type)
+    code = b.and_(wide, const(type, format.sign_code - 1))
+    moved = b.shl(code, const(type, FP16.mantissa_bits - format.mantissa_bits))
+    sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 8))
+    bits = b.or_(_special_half(b, wide, code, moved, format), sign)
+    half = b.fpext(b.bitcast(bits, like(x.type, "half")), like(x.type, "float"), hint=hint)
+    if format.bias == FP16.bias:
+        return half
+    return b.fmul(half, const(half.type, 2.0 ** (FP16.bias - format.bias)), flags="", hint=hint)
+
+
+def _special_half(b: Builder, wide: Value, code: Value, moved: Value, format: FloatType) -> Value:
+    """The bits of fp16, or those of NaN where the code has them; infinity and NaN of fp8e5 are those of fp16."""
+    if format.has_infinity or not format.has_nan:
+        return moved
+    tested = code if format.has_minus_zero else wide
+    nan = b.or_(moved, const(moved.type, 0x7E00))
+    return b.select(b.icmp("eq", tested, const(wide.type, format.nan_code)), nan, moved)
 
 
 def _special(b: Builder, wide: Value, code: Value, moved: Value, finite: Value, format: FloatType) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.cpu.algebra import lanewise, sign_extend, truncate
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
@@ -113,9 +113,17 @@ def convert_float(ctx: Context, op: Operation, x: Fragment) -> Fragment:
             value = b.fptrunc(value, register)
         else:
             value = b.fpext(value, register)
-        return value if source == target else rounded(b, value, target, ctx.target, toward_zero)
+        is_exact = source == target or _keeps_all(target, source)
+        return value if is_exact else rounded(b, value, target, ctx.target, toward_zero)
 
     return lanewise(ctx.emitter, emit, x)
+
+
+def _keeps_all(target: Attribute, source: Attribute) -> bool:
+    """Whether a type has all numbers of another one, infinity and NaN included."""
+    wide, narrow = FLOAT_TYPES[target], FLOAT_TYPES[source]
+    has_specials = wide.has_infinity and not wide.saturates
+    return has_specials and wide.has_minus_zero and wide.has_all_of(narrow)
 
 
 def bitcast(ctx: Context, op: Operation, x: Fragment) -> Fragment:
