@@ -534,3 +534,40 @@ def test_stores_between_what_is_sliced(draw, poisoned, check, in_place):
     check(before, was)
     check(out, expected)
     check(y, np.full((N, N), 7))
+
+
+@triton.jit
+def solved(x, y, out, steps, n, N: tl.constexpr):
+    """Products by multiply-adds of tiles in shared memory, of what one branch computes and the other one leaves as it
+    is, in a loop that carries it; each is stored where another one may be.
+    """
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile, other, none = tl.load(x + at), tl.load(y + at), tl.zeros((N, N), tl.float32)
+    for step in range(steps):
+        if step < n:
+            tile = tl.dot(tile, other, input_precision="ieee") % 8.0
+            other = tl.dot(tl.trans(other), tile, tile, input_precision="ieee") % 4.0
+            none = tl.dot(other, tile, input_precision="ieee") % 16.0
+        else:
+            none = tl.full((N, N), 3.0, tl.float32)
+        tl.store(out + step * N * N + at, none)
+    tl.store(out + steps * N * N + at, tile + tl.dot(none, other, input_precision="ieee"))
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("n", [0, 2, 3])
+def test_what_branches_give_and_shared_memory_takes(rng, poisoned, check, n, warps):
+    N, steps = 32, 3
+    x, y = (rng.integers(0, 4, (N, N)).astype(np.float32) for _ in range(2))
+    out, expected = poisoned("float32", (steps + 1, N, N)), []
+    solved[(1,)](x, y, out, steps, n, N=N, num_warps=warps)
+    for step in range(steps):
+        if step < n:
+            x = x @ y % 8
+            y = (y.T @ x + x) % 4
+            none = y @ x % 16
+        else:
+            none = np.full((N, N), 3, np.float32)
+        expected.append(none)
+    check(out, np.stack([*expected, x + none @ y]))

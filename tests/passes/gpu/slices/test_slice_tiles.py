@@ -207,3 +207,26 @@ def test_pointers_that_were_in_memory_are_known_to_be_neighbours(monkeypatch):
     kernel = compile_for("cuda:90", gathered_rows, half, index, half, X, 5, M=64, K=64, N=32, num_warps=4)
     assert "x!tt.ptr<f16>" in "".join(line for line in kernel.asm["ttgir"].splitlines() if "private_load" in line)
     assert "cp.async.cg" in kernel.asm["ptx"]
+
+
+@deuteron.jit
+def chosen(x, y, out, n, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.zeros((N, N), tl.float32)
+    if n > 3:
+        tile = tl.dot(tl.exp(tl.load(x + at)), tl.exp(tl.load(y + at)), input_precision="ieee")
+    tl.store(out + at, tl.exp(tile))
+
+
+def test_crowded_kernels_have_no_whole_tiles(monkeypatch):
+    """Neither of what goes to shared memory, nor of what a branch gives, nor of sums by multiply-adds."""
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=1000))
+    monkeypatch.setattr("deuteron.passes.gpu.slices.slice_tiles.CROWDED_COST", 1000)
+    text = compile_for("cuda:90", chosen, X, X, X, 5, N=64, num_warps=1).asm["ttgir"]
+    stores = [line for line in text.splitlines() if "ttg.local_store" in line]
+    assert len(stores) == 2
+    assert not any("(tensor<64x64xf32" in line for line in stores)
+    dot = next(line for line in text.splitlines() if '"ttg.sliced_dot"' in line)
+    assert dot.rpartition("->")[2].strip().startswith(("tensor<16x64xf32", "tensor<64x16xf32"))
+    assert not any("scf.if" in line and "tensor" in line for line in text.splitlines())

@@ -5,6 +5,7 @@ groups.py           which ops are computed slice by slice together
 loop_dots.py        loops along K of dots that are many instructions
 shared_slices.py    slices of what was loaded from shared memory
 carry_in_memory.py  what a loop carries stays in memory of each thread
+give_in_memory.py   what a branch gives stays there, too
 rolled_loops.py     loops that stay loops
 slice_tiles.py      the pass
 """

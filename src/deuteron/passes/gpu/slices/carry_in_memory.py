@@ -1,4 +1,4 @@
-"""Tiles that a loop carries, and that are more than a thread has registers, stay in memory of each thread.
+"""Tiles that a loop carries, and that are more than registers hold (`most_held` bits), stay in memory of each thread.
 
     scf.for ... iter_args(%x = %a) {             ->      ttg.private_store %a, %m
       ttg.private_store %x, %n                           scf.for ... {
@@ -23,17 +23,18 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
-from deuteron.passes.gpu.slices.costs import is_wider_than_threads
-from deuteron.passes.gpu.slices.whole_tiles import load_whole
+from deuteron.ir.types import is_tile
+from deuteron.passes.gpu.slices.costs import bits_in_thread
+from deuteron.passes.gpu.slices.whole_tiles import load_whole, store_whole
 from deuteron.passes.rewrite import erase
 
 
-def carry_in_memory(loop: scf.ForOp, infos: AxisInfoAnalysis) -> bool:
+def carry_in_memory(loop: scf.ForOp, infos: AxisInfoAnalysis, most_held: float) -> bool:
     """Whether something is: the loop then carries it in vain."""
     is_carried = False
     for place, tile in enumerate(loop.iter_args):
         # One after the other: what is carried on twice is in memory once.
-        found = _find(loop, place) if is_wider_than_threads(tile) else None
+        found = _find(loop, place) if is_tile(tile.type) and bits_in_thread(tile) > most_held else None
         if found is not None:
             _keep(loop, found, infos)
             is_carried = True
@@ -84,7 +85,7 @@ def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:
     block, number = loop.body.block, tile.place
     before, made = Builder.before(loop), tile.following.src
     memory = before.value(PrivateAllocOp(made.type))
-    before.insert(PrivateStoreOp(loop.iter_args[number], memory))
+    store_whole(loop, loop.iter_args[number], memory)
     carried, result = block.args[1 + number], loop.results[number]
     for store in tile.stores:
         taken = store.dst

@@ -36,6 +36,7 @@ _WEIGHTS = {
     "tt.store": 3,
     "ttg.convert_layout": 2,
     "tt.gather": 4,
+    "ttg.sliced_dot": 3,  # what its loop begins with, and two multiply-adds or more for each sum
     "tt.extern_elementwise": 60,  # pow, erf, atan2, lgamma, tan: between 30 and 150; of f64 twice that
     "math.sin": 60,
     "math.cos": 60,

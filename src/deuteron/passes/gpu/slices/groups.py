@@ -6,6 +6,7 @@
     %w = tt.load %q             a tile of the same layout as one of the group's
     %s = tt.reduce %y           along another dimension
     tt.store %p, %y             stores where nothing of the group loads
+    ttg.local_store %y, %m      into shared memory, a slice of it
     %z = tt.dot %y, %b, %c      ends it; in the group where threads have no registers for %z (cut along its rows or
                                 columns) or for %y or %b (cut along K: the loop carries the sums)
 
@@ -17,8 +18,9 @@ changes of shape, are in no group: a slice of them is made where it is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from math import inf
 
 from xdsl.dialects import scf
@@ -29,14 +31,17 @@ from deuteron.analysis.apart import can_be_apart, take_apart
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.ir.arith import constant_value
-from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, is_pure, is_removable
+from deuteron.ir.effects import GLOBAL, MEMORY, READ, SHARED, WRITE, Effect, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.ttg.shared import LocalLoadOp
+from deuteron.ir.ttg.private import PrivateAllocOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
+from deuteron.ir.ttg.views import viewed
 from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
 from deuteron.layout.linear import log2
 from deuteron.layout.slices import sliceable_bits
@@ -54,10 +59,13 @@ from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to
 MANY, IN_SLICE = 64, 16
 # Of a slice with a dot: two rows of instructions for matrices of a tile of 128 columns in one warp.
 MOST_IN_SLICE = 128
+# Sums of a slice by multiply-adds, of which each needs operands from shared memory: 4x8 take 12 for 32.
+SUMS_IN_SLICE = 32
 # Instructions from which on an op does as well, and those of a slice, as of loops of dots: it may have fewer registers.
 HEAVY, OF_SLICE, LEAST_IN_SLICE = 1024, 2048, 4
 # Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
 OF_MEMORY = 1
+DOTS = (DotOp, SlicedDotOp)
 _SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
 
 
@@ -101,12 +109,14 @@ class Group:
 
     @property
     def has_dot(self) -> bool:
-        return any(isinstance(op, DotOp) for op in self.ops)
+        return any(isinstance(op, DOTS) for op in self.ops)
 
     def _is_moved(self, value: SSAValue) -> bool:
+        if not is_tile(value.type):
+            return False
         is_wide = is_wider_than_threads(value) and _is_carried(value)
         is_in_memory = isinstance(value.owner, LocalLoadOp) or is_wide or bits_in_thread(value) > self.most_held
-        return is_tile(value.type) and not is_in_memory and not self._is_anew(value)
+        return not is_in_memory and not self._is_anew(value)
 
     def _is_anew(self, value: SSAValue) -> bool:
         return is_made_anew(value, self.known)
@@ -133,7 +143,7 @@ class Group:
         for operand in op.operands:
             self.needed.setdefault(operand, set()).add(axes.get(operand))
         self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
-        if written_by(op):
+        if written_by(op) or isinstance(op, LocalStoreOp):
             self.store_axes[op] = axis
         return True
 
@@ -153,11 +163,11 @@ class Group:
         axes = axes_of(op, axis)
         if axes is None or not _has_known_value(op) or not self._may_access(op):
             return None
-        if isinstance(op, DotOp) and not self._may_cut(op, axis):
+        if isinstance(op, DOTS) and not self._may_cut(op, axis):
             return None
         return None if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()) else axes
 
-    def _may_cut(self, op: DotOp, axis: int) -> bool:
+    def _may_cut(self, op: DotOp | SlicedDotOp, axis: int) -> bool:
         """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
         if 0 <= axis < len(shape_of(op.result.type)) - 2:
             return True
@@ -171,7 +181,7 @@ class Group:
 
     def _least_slices(self, op: Operation) -> int:
         """Into how few slices an op may be cut: instructions for matrices are not."""
-        return self.most // MOST_IN_SLICE if isinstance(op, DotOp) else self.count()
+        return self.most // MOST_IN_SLICE if isinstance(op, DOTS) else self.count()
 
     def take_in_before(self, op: Operation) -> None:
         """Take in an op from before the group that gives it something, which nobody else uses, of one tile."""
@@ -208,12 +218,20 @@ class Group:
 
     def lets_pass(self, op: Operation) -> bool:
         """Whether an op may stay before all of the group."""
-        is_free = is_pure(op) or (is_removable(op) and not self.store_axes) or (self.is_pure and not op.regions)
-        return is_free and not self.is_used_by(op)
+        is_free = is_pure(op) or self._only_reads_apart(op) or (self.is_pure and not op.regions)
+        return (is_free or _is_empty_memory(op)) and not self.is_used_by(op)
+
+    def _only_reads_apart(self, op: Operation) -> bool:
+        """Whether it reads, but no kind of memory that the group writes."""
+        written = {SHARED if isinstance(store, LocalStoreOp) else GLOBAL for store in self.store_axes}
+        return is_removable(op) and not any(effect.resource in written for effect in effects_of(op))
 
     def _may_access(self, op: Operation) -> bool:
         """Whether it touches memory in such a way that slices of it may come before those of the others."""
-        if any(effect.kind not in (READ, WRITE) or effect.resource is not GLOBAL for effect in effects_of(op)):
+        if any(effect.kind not in (READ, WRITE) or effect.resource not in MEMORY for effect in effects_of(op)):
+            return False
+        shared = _in_shared(op)
+        if shared and any(_is_written_by_one(shared, _in_shared(other)) for other in self.ops):
             return False
         read, written = read_by(op), written_by(op)
         pairs = [(read, self.writes), (written, self.reads), (written, self.writes)]
@@ -227,6 +245,21 @@ class Group:
                 take_apart(written_by(store), other)
 
 
+def _is_empty_memory(op: Operation) -> bool:
+    return isinstance(op, PrivateAllocOp) or (isinstance(op, LocalAllocOp) and op.src is None)
+
+
+def _is_written_by_one(one: list[Effect], other: list[Effect]) -> bool:
+    """Whether one of two ops writes shared memory that the other one touches."""
+    pairs = product(one, other)
+    return any((a.value is b.value or None in (a.value, b.value)) and WRITE in (a.kind, b.kind) for a, b in pairs)
+
+
+def _in_shared(op: Operation) -> list[Effect]:
+    """On whole allocations."""
+    return [replace(effect, value=viewed(effect.value)) for effect in effects_of(op) if effect.resource is SHARED]
+
+
 def _is_carried(value: SSAValue) -> bool:
     """Whether a loop has a value of the iteration before, or gives it the next."""
     return isinstance(value, BlockArgument) or any(isinstance(use.operation, scf.YieldOp) for use in value.uses)
@@ -234,10 +267,12 @@ def _is_carried(value: SSAValue) -> bool:
 
 def _slice_bits(op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> int:
     """Into how many slices an op may be cut, as a power of two."""
-    cuts = [(value, cut) for value, cut in axes.items() if cut is not None and cut != SUMMED]
+    cuts = [(value, cut) for value, cut in axes.items() if is_tile(value.type) and cut is not None and cut != SUMMED]
     bits = min(len(sliceable_bits(layout_of(value.type), cut)) for value, cut in cuts)
     if isinstance(op, GatherOp) and axis == op.axis.value.data:
         return min(bits, log2(exchange_slices(op)))
+    if isinstance(op, SlicedDotOp):
+        return min(bits, max(log2(registers_of(op.result)) - log2(SUMS_IN_SLICE), 0))
     return min(bits, log2(dot_slices(op, axis))) if isinstance(op, DotOp) else bits
 
 
@@ -250,6 +285,7 @@ def best_group(ops: Sequence[Operation], most_held: float = inf) -> Group | None
     best: Group | None = None
     sliced: dict[Operation, int] = {}
     known: dict[SSAValue, bool] = {}
+    places = {op: place for place, op in enumerate(ops)}
     for place, op in enumerate(ops):
         axes = axes_to_cut(op)
         if not axes or not _is_large(op) or (op.results and is_made_anew(op.results[0], known)):
@@ -257,7 +293,7 @@ def best_group(ops: Sequence[Operation], most_held: float = inf) -> Group | None
         if sliced.get(op, 0) >= most_registers(op) // IN_SLICE:
             continue  # what begins with it is part of a group that is known
         for axis in axes:
-            group = _grown(ops, place, axis, Group(known=known, most_held=most_held))
+            group = _grown(ops, places, place, axis, Group(known=known, most_held=most_held))
             count = group.count()
             if not group.ops or count == 1:
                 continue
@@ -270,16 +306,22 @@ def _is_large(op: Operation) -> bool:
     return most_registers(op) >= MANY or cost_of(op) >= HEAVY
 
 
-def _grown(ops: Sequence[Operation], place: int, axis: int, group: Group) -> Group:
+def _grown(ops: Sequence[Operation], places: dict[Operation, int], place: int, axis: int, group: Group) -> Group:
     if not group.add(ops[place], axis):
         return group
     for op in ops[place + 1 :]:
         if not group.join(op) and not group.lets_pass(op):
             break
     group = _without_strangers(group)
-    for op in reversed(ops[:place]):
-        group.take_in_before(op)
+    while (place := max(_before(group, places, place), default=-1)) >= 0:
+        group.take_in_before(ops[place])
     return group
+
+
+def _before(group: Group, places: dict[Operation, int], place: int) -> Iterator[int]:
+    """Where that is made which a group takes from before a place."""
+    made = (places.get(value.owner, place) for value in group.needed)
+    return (other for other in made if other < place)
 
 
 def _without_strangers(group: Group) -> Group:

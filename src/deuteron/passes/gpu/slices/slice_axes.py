@@ -5,6 +5,8 @@ axes_of(%r = tt.broadcast %x : 1x64 -> 64x64, 0)       {%r: 0, %x: None}      th
 axes_of(%s = tt.reduce %x {axis = 1}, 0)               {%s: 0, %x: 0}
 axes_of(%y = tt.gather %x[%place ^ 4] {axis = 0}, 0)   {..., %x: 0}: slices have the partners of their elements
 axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
+axes_of(ttg.local_store %x, %m, 1)                     {%x: 1, %m: 1}: tiles in shared memory as well
+axes_of(%d = ttg.sliced_dot %a, %b, %c, 0)             {%d: 0, %a: 0, %b: None, %c: 0}
 axes_of(tt.scan %x {axis = 1}, 0)                      {..., %x: 0}; along 1: None, it is not done in slices
 axes_of(%d = tt.dot %a, %b, %c, 0)                     {%d: 0, %a: 0, %b: None, %c: 0}
 axes_of(%d = tt.dot %a, %b, %c, SUMMED)                {%d: SUMMED, %a: 1, %b: 0, %c: None}
@@ -29,7 +31,9 @@ from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
-from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.shared import LocalStoreOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.types import is_tile, shape_of
 from deuteron.passes.gpu.slices.sums import combines_elements
 
@@ -40,7 +44,8 @@ SUMS = (DotOp, ReduceOp)
 
 def main_value(op: Operation) -> SSAValue | None:
     """The tile whose dimensions are those that an op is cut along."""
-    value = op.ptr if isinstance(op, StoreOp) else op.results[0] if op.results else None
+    stored = op.ptr if isinstance(op, StoreOp) else op.src if isinstance(op, LocalStoreOp) else None
+    value = op.results[0] if op.results else stored
     return value if value is not None and is_tile(value.type) else None
 
 
@@ -59,7 +64,7 @@ def axes_of(op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
     if source is None:
         return None
     for operand in op.operands:
-        if is_tile(operand.type):
+        if is_tile(operand.type) or isinstance(operand.type, MemDescType):
             cut = source(op, axis, operand)
             if cut is _NEVER or found.setdefault(operand, cut) != cut:
                 return None
@@ -136,6 +141,7 @@ def _reshaped(op: Operation, axis: int, operand: SSAValue) -> Axis:
 
 _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
     **dict.fromkeys((LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp, ElementwiseInlineAsmOp, MapElementwiseOp), _same),
+    LocalStoreOp: _same,
     ConvertLayoutOp: _same,
     MakeRangeOp: _same,
     SplatOp: _same,
@@ -147,6 +153,7 @@ _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
     ScanOp: _along_others,
     GatherOp: _gathered,
     DotOp: _multiplied,
+    SlicedDotOp: _multiplied,
     JoinOp: _joined,
     SplitOp: _joined,
 }

@@ -36,7 +36,7 @@ from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
-from deuteron.ir.ttg.layout import layout_of, with_layout
+from deuteron.ir.ttg.layout import MemDescType, layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import i32, shape_of
@@ -44,10 +44,11 @@ from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices import costs
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
 from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all
-from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
+from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
+from deuteron.passes.gpu.slices.groups import MANY, Group, best_group, is_made_anew
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
-from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
+from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice, slice_of, store_after_alloc
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
 from deuteron.passes.gpu.slices.whole_tiles import load_whole, stays_until, store_nothing_twice
@@ -59,7 +60,8 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 # of one with a dot, which is of tiles that spill, where each takes longer.
 LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
 # Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
-# registers those of a tile of a quarter are in memory as well, and loops that save little are made.
+# registers those of a tile of a quarter are in memory as well, loops that save little are made, and what goes from
+# there to shared memory goes slice by slice.
 CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD = 16000, 100, 1 / 4
 
 
@@ -77,22 +79,26 @@ class SliceTiles(Optimisation):
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
                 if cost_beside_dots(func) >= CROWDED_COST:
+                    store_after_alloc(func, MANY)
                     is_carried |= self._block(func.body.block, AxisInfoAnalysis(func), is_crowded=True)
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
 
     def _block(self, block: Block, infos: AxisInfoAnalysis, is_crowded: bool = False) -> bool:
-        """Whether a loop does not need all that it carries any more."""
+        """Whether a loop does not need all that it carries any more, or a branch all that it gives."""
+        held = costs.REGISTER_BITS * (SHARE_IN_CROWD if is_crowded else 1)
         is_carried = False
         for op in list(block.ops):
             for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
                 for inner in region.blocks:
                     is_carried |= self._block(inner, infos, is_crowded)
             if isinstance(op, scf.ForOp):
-                is_carried |= carry_in_memory(op, infos)
+                is_carried |= carry_in_memory(op, infos, held)
+            if isinstance(op, scf.IfOp):
+                is_carried |= give_in_memory(op, infos, held)
         # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
-        for most_held in (costs.REGISTER_BITS * SHARE_IN_CROWD,) if is_crowded else (inf, costs.REGISTER_BITS):
+        for most_held in (held,) if is_crowded else (inf, held):
             self._slice_groups(block, infos, most_held, is_crowded)
         _erase_unused(block)
         return is_carried
@@ -181,7 +187,9 @@ class _Loop:
         if axis is None:
             return value
         if (value, axis) not in self._slices:
-            if is_made_anew(value, self._group.known) and self._has_slices(value.owner, axis):
+            if isinstance(value.type, MemDescType):
+                self._slices[value, axis] = slice_of(self._inside, value, axis, self._count, self._index)
+            elif is_made_anew(value, self._group.known) and self._has_slices(value.owner, axis):
                 self._emit(value.owner, axis)
             else:
                 self._slices[value, axis] = self._loaded(value, axis)

@@ -4,18 +4,23 @@
 
 Copies that run on need neighbours at addresses of which this is known, and other accesses are wider by it.
 
+What is stored whole is a loop over slices where it is a constant, or in memory already.
+
 What a loop over slices has stored is not stored again for another loop, that was made before, and takes it from there.
 """
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import unknown
+from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateViewOp, view_of
+from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.rewrite import erase
 
 
@@ -33,6 +38,24 @@ def load_whole(b: Builder, memory: SSAValue, value: SSAValue, infos: AxisInfoAna
     whole.name_hint = value.name_hint
     infos.visit(load)
     return whole
+
+
+def store_whole(before: Operation, value: SSAValue, memory: SSAValue) -> None:
+    """Store all of a tile before an op; of a constant, and of what is in other memory, slice by slice."""
+    b, number, load = Builder.before(before), constant_value(value), value.owner
+    is_copy = isinstance(load, PrivateLoadOp) and load.index is None and stays_until(load, before)
+    if number is None and not is_copy:
+        b.insert(PrivateStoreOp(value, memory))
+        return
+    body = slice_body()
+    inside, index = Builder.at_end(body, b.location), body.args[0]
+    if is_copy:
+        part = inside.value(PrivateLoadOp(view_of(b, load.src, memory.type), index))
+    else:
+        part = inside.constant(number, memory.type.slice)
+    inside.insert(PrivateStoreOp(part, memory, index))
+    inside.insert(scf.YieldOp())
+    insert_loop(b, memory.type.count.data, body)
 
 
 def store_nothing_twice(b: Builder, value: SSAValue, memory: SSAValue) -> None:
