@@ -1,6 +1,5 @@
 """Special functions of float64 that Python's `math` lacks, one number at a time, plainly.
 
-erfcx(x)        e**(x**2) erfc(x), with what rounding the square loses put right; far out a series in 1 / x**2
 erfinv(x)       Newton's method on erf and erfc
 cbrt(x)         a step of Newton's with an exact residue: C libraries are up to four ulps off
 jn(2, x)        the power series in decimals of many digits; far out Hankel's expansion
@@ -13,8 +12,9 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
+from deuteron.interpreter.gamma_and_error import PI, erfcx, lgamma, normcdf, tgamma
+
 _DIGITS = 70
-_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 _EULER = Decimal(
     "0.57721566490153286060651209008240243104215933593992359880576723488486772677766467093694706329174674951463"
 )
@@ -28,11 +28,12 @@ def _exp_of_square(x: float, factor: float) -> float:
     return math.exp(rounded) * (1.0 + float(exact - Fraction(rounded)))
 
 
-def erfcx(x: float) -> float:
+def _near_erfcx(x: float) -> float:
+    """e**(x**2) erfc(x) within a few units, with what rounding the square loses put right."""
     if x != x:
         return x
     if x < 0:
-        return 2.0 * _exp_of_square(x, 1.0) - erfcx(-x) if x > -27 else math.inf
+        return 2.0 * _exp_of_square(x, 1.0) - _near_erfcx(-x) if x > -27 else math.inf
     if x < 20:
         return _exp_of_square(x, 1.0) * math.erfc(x)
     total = term = 1.0
@@ -40,12 +41,6 @@ def erfcx(x: float) -> float:
         term *= -(2 * k - 1) / (2 * x) / x
         total += term
     return total / x / math.sqrt(math.pi)
-
-
-def normcdf(x: float) -> float:
-    if not x <= -1:
-        return 0.5 * math.erfc(-x * math.sqrt(0.5))
-    return 0.5 * erfcx(-x * math.sqrt(0.5)) * _exp_of_square(x, -0.5) if x > -39 else 0.0
 
 
 def cbrt(x: float) -> float:
@@ -81,21 +76,13 @@ def erfcinv(x: float) -> float:
     y = math.sqrt(-math.log(x))
     for _ in range(60):
         # the step on log(erfc), whose slope is -2 / (sqrt(pi) erfcx)
-        scaled = erfcx(y)
+        scaled = _near_erfcx(y)
         y += (math.log(scaled) - y * y - math.log(x)) * scaled * math.sqrt(math.pi) / 2
     return y
 
 
 def normcdfinv(x: float) -> float:
     return -math.sqrt(2.0) * erfcinv(2.0 * x)
-
-
-def tgamma(x: float) -> float:
-    return 1.0 / x if 0 < abs(x) < 1e-300 else math.copysign(math.inf, x) if x == 0 else math.gamma(x)
-
-
-def lgamma(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
 def jn(n: float, x: float) -> float:
@@ -140,7 +127,7 @@ def _y_series(order: int, x: float) -> float:
             digamma = next_one
         scale = half**order
         total = 2 * half.ln() * sum(terms, Decimal(0)) * scale - series * scale - (2 / Decimal(x) if order else 0)
-        return float(total / _PI)
+        return float(total / PI)
 
 
 def _quarter(x: float) -> Decimal:
