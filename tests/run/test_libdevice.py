@@ -5,6 +5,9 @@ The reference is the interpreter's, in NumPy and in decimals of many digits; in 
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from libdevice_bounds import ABSOLUTE, BOUNDS, BY_ORDER, FAST
@@ -28,6 +31,20 @@ def test_functions(tmp_path, rng, poisoned, types):
             expected = compute(overload.symbol, *signed)
         wrong += failures(name, got, expected, inputs)
     assert not wrong, "\n".join(wrong)
+
+
+def test_an_inverse_root_beside_a_tie(tmp_path, poisoned):
+    """The inverse roots of these numbers are near the middle of two neighbours, whatever power of 4 scales them."""
+    ulp = 2.0**-23
+    numbers = [1 - ulp, 1 - ulp / 2, 1 + ulp, 1 + 2 * ulp, 1.0, 0x113E07 / 2**21]
+    x = (np.resize(numbers, SIZE) * 4.0 ** np.resize(np.arange(-9, 10), SIZE)).astype(np.float32)
+    out = poisoned("float32", SIZE)
+    calls = [(name, overload) for name, overload in GROUPS[("float32",)] if name == "rsqrt_rn"]
+    write_kernel(tmp_path, calls)[(1,)](x, out, BLOCK=SIZE)
+    for number, root in zip(x.tolist(), out.tolist(), strict=True):
+        half = Fraction(ulp) / 4 * Fraction(2) ** math.frexp(root)[1]
+        below, above = Fraction(root) - half, Fraction(root) + half
+        assert below**2 * Fraction(number) <= 1 <= above**2 * Fraction(number), (number, root)
 
 
 def failures(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> list[str]:
