@@ -110,19 +110,23 @@ def test_a_lock_is_free_in_a_forked_process():
 
 def test_a_signal_handler_asks_while_it_is_made():
     """It runs on the main thread; it gets the same, whose making it does not disturb."""
-    found, begun = [], threading.Event()
+    found, begun, goes_on = [], threading.Event(), threading.Event()
 
     @once
     def made():
         begun.set()
-        time.sleep(0.3)
+        goes_on.wait(60)
         return object()
 
     def interrupt():
         begun.wait()
         os.kill(os.getpid(), signal.SIGUSR1)
 
-    before = signal.signal(signal.SIGUSR1, lambda *_: found.append(made()))
+    def handler(*_):
+        goes_on.set()
+        found.append(made())
+
+    before = signal.signal(signal.SIGUSR1, handler)
     sender = threading.Thread(target=interrupt)
     sender.start()
     found.append(made())
@@ -132,13 +136,13 @@ def test_a_signal_handler_asks_while_it_is_made():
 
 
 def test_a_handler_that_raises_leaves_it_to_be_made():
-    begun, counts = threading.Event(), []
+    begun, goes_on, counts = threading.Event(), threading.Event(), []
 
     @once
     def made():
         counts.append(1)
         begun.set()
-        time.sleep(0.3)
+        goes_on.wait(60)
         return object()
 
     def interrupt():
@@ -149,6 +153,7 @@ def test_a_handler_that_raises_leaves_it_to_be_made():
     sender.start()
     with pytest.raises(KeyboardInterrupt):
         made()
+    goes_on.set()
     sender.join()
     assert made() is made() and counts == [1]
 
