@@ -77,3 +77,12 @@ def test_no_distance_where_a_lane_moves_along_too():
     bases = {"register": [(1,), (4,)], "lane": [(2,), (5,), (8,), (16,), (32,)], "warp": []}
     layout = LinearLayout.make(bases, {"dim0": 64})
     assert leaders(layout, AxisInfo((64,), (16,), (1,))) == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+@pytest.mark.parametrize("registers", [[(0, 1), (0, 2), (8, 2)], [(0, 1), (0, 2), (0, 2)]])
+def test_neighbours_of_which_something_else_decides_too_are_none(registers):
+    lanes, warps = [(0, 4 << bit) for bit in range(4)] + [(1, 0)], [(2, 0), (4, 0)]
+    layout = LinearLayout.make(
+        {"register": [*registers, (8, 0), (16, 0)], "lane": lanes, "warp": warps, "block": []}, {"dim0": 32, "dim1": 64}
+    )
+    assert {len(group) for group in access_vectors(layout, POINTER, None, 2)} == {2}

@@ -130,10 +130,12 @@ def _longest_run(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None,
 
 
 def _register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
+    """The bits of a register's number that are the lowest ones of a place along an axis, which nothing else decides."""
     bases, found = layout.of(REGISTER), []
+    all_bases = [basis for _, vectors in layout.bases for basis in vectors]
     for step in range(layout.shape[axis].bit_length() - 1):
         unit = tuple(1 << step if a == axis else 0 for a in range(len(layout.shape)))
-        if unit not in bases:
+        if unit not in bases or sum(basis[axis] >> step & 1 for basis in all_bases) > 1:
             break
         found.append(bases.index(unit))
     return tuple(found)

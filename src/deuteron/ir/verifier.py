@@ -3,7 +3,7 @@
 At every stage of tile IR: one module of `tt.func`s, each tile's extents powers of two and at most 2^20 elements,
 only ops of the stage, every location known, every value computed before it is used. In ttgir every tile has a layout
 that reaches each of its elements, for as many warps as the module says, and the layouts of an op's operands are those
-that its result's asks for. What holds of rings of buffers is in ring_rules.py.
+that its result's asks for: tile_layouts.py. What holds of rings of buffers is in ring_rules.py.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
@@ -23,27 +23,10 @@ from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.region_rules import check_regions
 from deuteron.ir.ring_rules import ring_faults
-from deuteron.ir.tt.reduce import ReduceOp
-from deuteron.ir.ttg.inference import is_flexible, operand_layouts
-from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, layout_of
-from deuteron.ir.ttg.shared import LocalAllocOp
-from deuteron.ir.ttg.views import is_view
+from deuteron.ir.tile_layouts import check_layouts
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
-from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, check_type, is_tile, shape_of
-from deuteron.layout.distributed import HARDWARE, slice_axis
-from deuteron.layout.linear import LANE, WARP, LinearLayout, log2
-from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
+from deuteron.ir.types import check_type
 
-ACCESSES = (
-    "tt.load",
-    "tt.store",
-    "tt.atomic_rmw",
-    "tt.atomic_cas",
-    "tt.atomic_load",
-    "tt.atomic_store",
-    "ttg.async_copy_global_to_local",
-)
 _INTEGER_HINTS = frozenset(("tt.num_stages", "tt.loop_unroll_factor"))
 WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
@@ -90,7 +73,7 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
         raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
     for op in nested_ops(module) if ops is None else ops:
         try:
-            _check_layouts(op, lanes, _num_warps_in(op.parent_region(), num_warps.value.data, known))
+            check_layouts(op, lanes, _num_warps_in(op.parent_region(), num_warps.value.data, known))
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
@@ -138,61 +121,6 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
         outer = num_warps if is_partition else _num_warps_in(parent.parent_region(), num_warps, known)
         known[region] = parent.num_warps[parent.partitions.index(region)] if is_partition else outer
     return known[region]
-
-
-def _check_layouts(op: Operation, lanes: int, num_warps: int) -> None:
-    _check_buffers(op)
-    for value in (*op.operands, *op.results):
-        if is_tile(value.type):
-            _check_layout(value.type, lanes, num_warps)
-    if is_flexible(op):
-        needed = operand_layouts(op, layout_of(op.results[0].type))
-        _check_operands(op, needed)
-    elif isinstance(op, ReduceOp):
-        sliced = slice_axis(layout_of(op.srcs[0].type), op.axis.value.data)
-        if any(is_tile(result.type) and layout_of(result.type) != sliced for result in op.res):
-            raise VerifyException("the result of tt.reduce has another layout than the slice of its operand's")
-    elif op.name in ACCESSES and is_tile(op.operands[0].type):
-        _check_operands(op, [layout_of(op.operands[0].type)] * len(op.operands))
-    elif isinstance(op, WarpGroupDotOp):
-        _check_warp_group_dot(op)
-
-
-def _check_buffers(op: Operation) -> None:
-    """Which buffer an op accesses is read off what made its operand: nothing may be one of several."""
-    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
-    found = next((value for value in (*op.results, *arguments) if isinstance(value.type, MemDescType)), None)
-    if found is not None and (op.regions or not (isinstance(op, LocalAllocOp) or is_view(op))):
-        raise VerifyException(
-            f"{op.name} gives {found.type}, which may be one of several buffers. Choose between the indices of "
-            f"ttg.memdesc_index."
-        )
-
-
-def _check_warp_group_dot(op: WarpGroupDotOp) -> None:
-    if not is_mma_v3_accumulator(layout_of(op.c.type)):
-        raise VerifyException(f"the accumulator of ttng.warp_group_dot is {op.c.type}, not as wgmma has it")
-    for value in op.descriptors:
-        if shared_matrix(layout_of(value.type), byte_width_of(value.type.tile)) is None:
-            raise VerifyException(f"no descriptor of wgmma describes {value.type}")
-
-
-def _check_operands(op: Operation, needed: list[LinearLayout | None]) -> None:
-    for operand, layout in zip(op.operands, needed, strict=True):
-        if layout is not None and is_tile(operand.type) and layout_of(operand.type) != layout:
-            raise VerifyException(f"an operand of {op.name} is {operand.type}, the op needs the layout {layout.bases}")
-
-
-def _check_layout(type: Attribute, lanes: int, num_warps: int) -> None:
-    if not isinstance(type, TensorType) or not isinstance(type.encoding, LinearEncodingAttr):
-        raise VerifyException(f"{type} has no layout")
-    layout = type.encoding.data
-    if layout.in_names != HARDWARE or layout.shape != shape_of(type) or not layout.is_surjective:
-        raise VerifyException(f"the layout of {type} does not reach every element")
-    if layout.in_bits(WARP) != log2(num_warps):
-        raise VerifyException(f"the layout of {type} is not for {num_warps} warps")
-    if layout.in_bits(LANE) != log2(lanes):
-        raise VerifyException(f"the layout of {type} is not for warps of {lanes} threads")
 
 
 def _check_order(op: Operation, known: set[SSAValue]) -> None:

@@ -143,6 +143,12 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
     return _finish(tile * warps_along(warps_per_cta, _rows_last(len(shape))), shape, _rows_last(len(shape)))
 
 
+def is_mma_v2_accumulator(layout: LinearLayout) -> bool:
+    """Whether the lanes hold a tile as mma.sync gives it, in 16x8 tiles."""
+    rank = len(layout.shape)
+    return layout.of(LANE) == mma_v2_accumulator((*[1] * (rank - 2), 16, 8), [1] * rank).of(LANE)
+
+
 @remembered
 def mma_v2_operand(
     shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int, neighbours: int = 0

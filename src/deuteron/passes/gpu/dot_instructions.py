@@ -24,6 +24,7 @@ from deuteron.machine.matrix import DotTypes, MatrixUnit
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 
 AnyThreadDot = DotOp | SlicedDotOp
+AnyDot = AnyThreadDot | WarpGroupDotOp
 # With so many, to compute an operand takes longer than to multiply it; mma.sync takes K in the order in which threads
 # read words of what it is computed of, wgmma two neighbours of 16 bits. Not measured.
 FEW_COLUMNS = 16
@@ -51,7 +52,7 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     columns = unit.columns * warp_group_warps((m, n), num_warps)[1]
     if n < columns:
         return f"it takes {columns} columns, there are {n}"
-    return _type_obstacle(op, unit) or _room_obstacle(op, config.machine) or _computing_obstacle(op, config)
+    return type_obstacle(op, unit) or _room_obstacle(op, config.machine) or _computing_obstacle(op, config)
 
 
 def _room_obstacle(op: AnyThreadDot, machine: GPU) -> str | None:
@@ -80,7 +81,8 @@ def _computing_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:
     return f"its first operand is computed of fewer bits, which takes longer than to multiply {columns} columns"
 
 
-def _type_obstacle(op: AnyThreadDot, unit: MatrixUnit) -> str | None:
+def type_obstacle(op: AnyDot, unit: MatrixUnit) -> str | None:
+    """Why the unit does not multiply these types, to that precision, in words."""
     a, has_types = tile_of(op.a.type), unit.takes(*_types(op))
     element, depth = element_type_of(a), shape_of(a)[-1]
     if not has_types and element == f32:
@@ -93,7 +95,7 @@ def _type_obstacle(op: AnyThreadDot, unit: MatrixUnit) -> str | None:
     return None
 
 
-def _types(op: AnyThreadDot) -> DotTypes:
+def _types(op: AnyDot) -> DotTypes:
     """As `MatrixUnit` names them."""
     a, b, c = (element_type_of(tile_of(value.type)) for value in (op.a, op.b, op.c))
     if a == b == f32 and op.input_precision.value.data == InputPrecision.TF32:
@@ -124,7 +126,7 @@ def obstacle_to_mma(op: AnyThreadDot, machine: GPU) -> str | None:
     m, n = shape_of(op.result.type)[-2:]
     if m < unit.rows or n < unit.columns:
         return f"it takes {unit.rows} rows and {unit.columns} columns, there are {m} and {n}"
-    return _type_obstacle(op, unit)
+    return type_obstacle(op, unit)
 
 
 def remark_dots(func: FuncOp, config: GPUConfig) -> None:

@@ -12,20 +12,20 @@ from deuteron.backend.gpu.fragment import Fragment, positions, register_at
 from deuteron.backend.gpu.rules.dot import in_wide_sums, multiply_add
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
+from deuteron.errors import CompilationError
 from deuteron.ir.types import element_type_of
-from deuteron.layout.distributed import mma_v2_accumulator
-from deuteron.layout.linear import LANE, LinearLayout
+from deuteron.layout.distributed import is_mma_v2_accumulator
+from deuteron.passes.gpu.dot_instructions import obstacle_to_mma
 
 Place = tuple[int, ...]
 
 
 def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
-    return in_wide_sums(_by_mma if _is_mma(c.layout) else multiply_add, ctx, op, a, b, c)
-
-
-def _is_mma(layout: LinearLayout) -> bool:
-    rank = len(layout.shape)
-    return layout.of(LANE) == mma_v2_accumulator((*[1] * (rank - 2), 16, 8), [1] * rank).of(LANE)
+    if not is_mma_v2_accumulator(c.layout):
+        return in_wide_sums(multiply_add, ctx, op, a, b, c)
+    if obstacle := obstacle_to_mma(op, ctx.machine):  # which a layout given as text does not ask for
+        raise CompilationError(f"the layout of the sums is that of mma.sync, and {obstacle}")
+    return in_wide_sums(_by_mma, ctx, op, a, b, c)
 
 
 def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:

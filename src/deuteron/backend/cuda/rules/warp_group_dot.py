@@ -17,10 +17,12 @@ from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.words import CONSTRAINTS, pack
 from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
+from deuteron.errors import CompilationError
 from deuteron.ir.ttng.warp_group_dot import tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.linear import WARP
 from deuteron.layout.wgmma import M, instruction_n
+from deuteron.passes.gpu.dot_instructions import type_obstacle
 
 Place = tuple[int, int]
 Tiles = list[list[Value]]
@@ -29,6 +31,10 @@ _WIDE = {"half": "float", "bfloat": "float"}
 
 
 def warp_group_dot(ctx: Context, op: Operation, a: Fragment | SharedTile, b: SharedTile, c: Fragment) -> Fragment:
+    unit = ctx.machine.wgmma
+    obstacle = type_obstacle(op, unit) if unit else f"{ctx.machine.name} does not have it"
+    if obstacle:
+        raise CompilationError(f"ttng.warp_group_dot is wgmma: {obstacle}")
     narrow = c.registers[0].type
     wide = _WIDE.get(narrow, narrow)
     corners, tiles = _tiles(c.map(lambda value: ctx.b.fpext(value, wide)))
