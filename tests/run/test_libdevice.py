@@ -47,6 +47,15 @@ def test_an_inverse_root_beside_a_tie(tmp_path, poisoned):
         assert below**2 * Fraction(number) <= 1 <= above**2 * Fraction(number), (number, root)
 
 
+def test_a_power_of_two_from_which_a_half_is_not_taken_exactly(tmp_path, poisoned):
+    """2**24 - 1/2 is no float: expm1 was off by 1.07 units near 17, where one is promised."""
+    x = np.resize(np.float32([16.992046, 16.999895, 17.004131, 17.064766, -17.25, 18.5]), SIZE)
+    out = poisoned("float32", SIZE)
+    calls = [(name, overload) for name, overload in GROUPS[("float32",)] if name == "expm1"]
+    write_kernel(tmp_path, calls)[(1,)](x, out, BLOCK=SIZE)
+    assert not failures("expm1", out, np.expm1(x.astype(np.float64)), [x])
+
+
 def failures(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> list[str]:
     """What is farther from the reference than is promised; at most three for each function."""
     if got.dtype.kind != "f":

@@ -94,8 +94,9 @@ def expm1(x: Number) -> Number:
     n, exponent = _whole(inside, LOG2_E)
     grown = expm1_pair(*_reduced(inside, n, exponentials.constants_of(x.value).ln2))
     half = power_of_two(exponent - 1, "double" if x.is_double else "float")
-    total = two_sum(half * grown.high, half - 0.5)
-    y = total.high + fused(half, grown.low, total.low)
+    less = two_sum(half, -0.5)
+    total = two_sum(half * grown.high, less.high)
+    y = total.high + fused(half, grown.low, total.low + less.low)
     return where(magnitude(x) < x.format.smallest_normal, x, y + y)
 
 
