@@ -87,9 +87,9 @@ def _operand(b: Builder, names: _Names, kind: str) -> str:
     array = b.array(names.dtype, names.length * names.d, "small")
     form = b.rng.choice(("plain", "turned", "masked", "masked turned", "descriptor", "block"))
     if form == "descriptor":
-        name = b.name("d")
+        name, height = b.name("d"), b.rng.choice((names.length, f"tl.maximum({names.num_keys}, 1)"))
         b.emit(
-            f"{name} = tl.make_tensor_descriptor({array}, [{names.num_keys if b.chance(0.5) else names.length}, "
+            f"{name} = tl.make_tensor_descriptor({array}, [{height}, "
             f"{names.d}], [{names.d}, 1], [{names.n}, {names.d}])"
         )
         text = f"{name}.load([{names.first}, 0])"

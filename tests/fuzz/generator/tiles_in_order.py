@@ -14,74 +14,13 @@ iteration. All numbers are small and whole, so that sums are exact in any order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tests.fuzz.generator.builder import Builder, Unfit, Value, statement_of
 from tests.fuzz.generator.control import hints, nested
 from tests.fuzz.generator.dots import LEAST_K
+from tests.fuzz.generator.moved_tiles import Loop, Matrix, State, block_pointer, place, pointers_to, row_of
 
 TYPES = ("float16", "float16", "float16", "bfloat16", "float32", "int8")
 MAX_TRIPS = 5
-
-
-@dataclass
-class _Loop:
-    """`first + step * n` for n below `trips`."""
-
-    index: str
-    first: int
-    step: int
-    trips: int
-    is_wide: bool = False
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        last = self.first + self.step * max(self.trips - 1, 0)
-        return min(self.first, last), max(self.first, last)
-
-
-@dataclass
-class _Matrix:
-    """Rows of `width` elements, from row `-low` of the program's part on; `first` and `rows` stand for numbers."""
-
-    number: int
-    name: str
-    width: int
-    low: int = 0
-    high: int = 0
-    descriptor: str | None = None
-
-    def touch(self, low: int, high: int) -> None:
-        self.low, self.high = min(self.low, low), max(self.high, high)
-
-    @property
-    def first(self) -> str:
-        return f"@first{self.number}@"
-
-    @property
-    def rows(self) -> str:
-        return f"@rows{self.number}@"
-
-
-@dataclass
-class _State:
-    """What statements of the loops take: matrices, tiles of (size, size), sums of them, pointers that are carried."""
-
-    dtype: str
-    size: int
-    matrices: list[_Matrix]
-    tiles: list[Value] = field(default_factory=list)
-    sums: list[Value] = field(default_factory=list)
-    loops: list[_Loop] = field(default_factory=list)
-    carried: list[tuple[str, bool]] = field(default_factory=list)
-
-    @property
-    def result(self) -> str:
-        return "int32" if self.dtype == "int8" else "float32"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.size, self.size
 
 
 @statement_of("tiles in order")
@@ -96,14 +35,14 @@ def products_in_order(b: Builder) -> None:
     _settle(b, state)
 
 
-def _begin(b: Builder) -> _State:
+def _begin(b: Builder) -> State:
     dtype = b.rng.choice(TYPES)
     size = max(b.rng.choice((16, 32, 32, 64)), LEAST_K.get(dtype, 16))
     matrices = []
     for _ in range(b.rng.choice((1, 1, 2))):
         name = b.array(dtype, 1, "small", prefix="io")
-        matrices.append(_Matrix(len(b.arguments) - 1, name, size * b.rng.choice((1, 2))))
-    state = _State(dtype, size, matrices)
+        matrices.append(Matrix(len(b.arguments) - 1, name, size * b.rng.choice((1, 2))))
+    state = State(dtype, size, matrices)
     b.emit("# tiles in order")
     state.sums = [
         b.define(f"tl.zeros(({size}, {size}), tl.{state.result})", state.result, state.shape)
@@ -114,7 +53,7 @@ def _begin(b: Builder) -> _State:
     return state
 
 
-def _settle(b: Builder, state: _State) -> None:
+def _settle(b: Builder, state: State) -> None:
     """Gives the matrices their sizes, now that all their accesses are known."""
     for matrix in state.matrices:
         rows, first = matrix.high - matrix.low + 1, -matrix.low
@@ -129,11 +68,11 @@ def _settle(b: Builder, state: _State) -> None:
 # -- loops
 
 
-def _loop(b: Builder, state: _State, depth: int) -> None:
+def _loop(b: Builder, state: State, depth: int) -> None:
     nested(b)
     trips = b.rng.randint(0, MAX_TRIPS)
     first, step = b.rng.choice((0, 0, 0, 1, -2)), b.rng.choice((1, 1, 1, 2, -1))
-    loop = _Loop(b.name("k"), first, step, trips)
+    loop = Loop(b.name("k"), first, step, trips)
     carried = [_carry(b, state, loop) for _ in range(b.rng.choice((0, 0, 1, 2)) if depth == 0 else 0)]
     before = list(state.tiles), list(state.carried)
     if b.chance(0.25):
@@ -154,7 +93,7 @@ def _loop(b: Builder, state: _State, depth: int) -> None:
     state.tiles, state.carried = before
 
 
-def _for(b: Builder, loop: _Loop) -> str:
+def _for(b: Builder, loop: Loop) -> str:
     end = loop.first + loop.step * loop.trips
     kind = b.rng.choice(("constant", "int32", "int32", "int64", "loaded"))
     if loop.step < 0 and kind == "loaded":
@@ -173,7 +112,7 @@ def _for(b: Builder, loop: _Loop) -> str:
     return f"for {loop.index} in tl.range({loop.first}, {bound}, {step}{hint}):"
 
 
-def _while(b: Builder, loop: _Loop) -> tuple[str, list[str]]:
+def _while(b: Builder, loop: Loop) -> tuple[str, list[str]]:
     """Counts beforehand, so that `continue` may stand anywhere."""
     count = b.name("w")
     b.emit(f"{count} = 0")
@@ -182,7 +121,7 @@ def _while(b: Builder, loop: _Loop) -> tuple[str, list[str]]:
     return f"while {count} < {bound}:", [f"{count} += 1", f"{loop.index} += {loop.step}"]
 
 
-def _carry(b: Builder, state: _State, loop: _Loop) -> tuple[str, bool, str]:
+def _carry(b: Builder, state: State, loop: Loop) -> tuple[str, bool, str]:
     """A pointer to a tile, and the statement that moves it."""
     matrix, name, is_block = b.rng.choice(state.matrices), b.name("p"), b.chance(0.4)
     row, column = b.rng.choice((0, 1, state.size)), b.rng.choice((0, 0, matrix.width - state.size))
@@ -190,13 +129,13 @@ def _carry(b: Builder, state: _State, loop: _Loop) -> tuple[str, bool, str]:
     matrix.touch(row, row + state.size - 1)
     matrix.touch(row + step * loop.trips, row + step * loop.trips + state.size - 1)
     if is_block:
-        b.emit(f"{name} = {_block_pointer(state, matrix, f'{matrix.first} + {row}', str(column))}")
+        b.emit(f"{name} = {block_pointer(state, matrix, f'{matrix.first} + {row}', str(column))}")
         return name, True, f"{name} = tl.advance({name}, ({step}, 0))"
-    b.emit(f"{name} = {_pointers(state, matrix, str(row), str(column), False)}")
+    b.emit(f"{name} = {pointers_to(state, matrix, str(row), str(column), False)}")
     return name, False, f"{name} += {step * matrix.width}"
 
 
-def _go_on(b: Builder, state: _State, kept: list[Value], carried: list[tuple[str, bool, str]]) -> None:
+def _go_on(b: Builder, state: State, kept: list[Value], carried: list[tuple[str, bool, str]]) -> None:
     """Tiles of before the loop become others; pointers move, or change places."""
     for value in kept:
         if b.chance(0.5):
@@ -210,110 +149,40 @@ def _go_on(b: Builder, state: _State, kept: list[Value], carried: list[tuple[str
 # -- statements
 
 
-def _some(b: Builder, state: _State, most: int) -> None:
+def _some(b: Builder, state: State, most: int) -> None:
     ways = (_load, _load, _load, _store, _store, _store, _dot, _change, _row, _branch, _leave, _update)
     for _ in range(b.rng.randint(1, most)):
         b.rng.choice(ways)(b, state)
 
 
-def _load(b: Builder, state: _State) -> None:
+def _load(b: Builder, state: State) -> None:
     if state.carried and b.chance(0.5):
         name, _ = b.rng.choice(state.carried)
         state.tiles.append(b.define(f"tl.load({name})", state.dtype, state.shape))
         return
-    text = _place(b, state, "load").format(value="")
+    text = place(b, state, "load").format(value="")
     state.tiles.append(b.define(text, state.dtype, state.shape))
 
 
-def _store(b: Builder, state: _State) -> None:
+def _store(b: Builder, state: State) -> None:
     value = _stored(b, state)
     if state.carried and b.chance(0.4):
         b.emit(f"tl.store({b.rng.choice(state.carried)[0]}, {value})")
         return
-    b.emit(_place(b, state, "store").format(value=value))
+    b.emit(place(b, state, "store").format(value=value))
 
 
-def _stored(b: Builder, state: _State) -> str:
+def _stored(b: Builder, state: State) -> str:
     if b.chance(0.4):
         return str(b.rng.choice(state.tiles))
     return _small(state, str(b.rng.choice(state.sums)))
 
 
-def _small(state: _State, text: str) -> str:
+def _small(state: State, text: str) -> str:
     return f"((({text}).to(tl.int32) & 7) - 4).to(tl.{state.dtype})"
 
 
-def _place(b: Builder, state: _State, word: str) -> str:
-    """An access to a tile, with `{value}` where a store has it."""
-    matrix = b.rng.choice(state.matrices)
-    row, column = _row_of(b, state, matrix), _column_of(b, state, matrix)
-    kind = b.rng.choice(("plain", "plain", "turned", "masked", "block", "descriptor"))
-    if kind == "descriptor" and not any(loop.is_wide for loop in state.loops):  # its coordinates have 32 bits
-        name = _descriptor(b, state, matrix)
-        at = f"[{matrix.first} + {row}, {column}]"
-        return f"{name}.load({at})" if word == "load" else f"{name}.store({at}, {{value}})"
-    value = ", {value}" if word == "store" else ""
-    if kind == "block":
-        pointer = _block_pointer(state, matrix, f"{matrix.first} + {row}", column)
-        return f"tl.{word}({pointer}{value})"
-    mask = ""
-    if kind == "masked":
-        limit = b.number("int32", b.rng.randint(0, state.size)) if b.chance(0.7) else state.size
-        side = b.rng.choice(("[None, :]", "[:, None]"))
-        mask = f", mask=(tl.arange(0, {state.size}) < {limit}){side}" + (", other=0" if word == "load" else "")
-    return f"tl.{word}({_pointers(state, matrix, row, column, kind == 'turned')}{value}{mask})"
-
-
-def _row_of(b: Builder, state: _State, matrix: _Matrix) -> str:
-    size = state.size
-    number = b.rng.choice((0, 0, 1, size, size, 2 * size, size // 2))
-    terms, low, high = [str(number)], number, number
-    for loop in state.loops:
-        factor = b.rng.choice((0, size, size, size, 1, -size, size // 2))
-        if factor:
-            ends = [factor * end for end in loop.ends]
-            low, high = low + min(ends), high + max(ends)
-            terms.append(f"{loop.index} * {factor}")
-    matrix.touch(low, high + size - 1)
-    return " + ".join(terms)
-
-
-def _column_of(b: Builder, state: _State, matrix: _Matrix) -> str:
-    if matrix.width == state.size:
-        return "0"
-    index = f"{state.loops[-1].index} % 2 * {state.size}" if state.loops and state.loops[-1].ends[0] >= 0 else "0"
-    return b.rng.choice(("0", str(state.size), index))
-
-
-def _pointers(state: _State, matrix: _Matrix, row: str, column: str, is_turned: bool) -> str:
-    range_ = f"tl.arange(0, {state.size})"
-    across, along = ("[None, :]", "[:, None]") if is_turned else ("[:, None]", "[None, :]")
-    base = f"{matrix.name} + pid * @size{matrix.number}@"
-    at = f"({matrix.first} + {row} + {range_}{across}) * {matrix.width} + {column} + {range_}{along}"
-    return f"{base} + {at}"
-
-
-def _block_pointer(state: _State, matrix: _Matrix, row: str, column: str) -> str:
-    base = f"{matrix.name} + pid * @size{matrix.number}@"
-    sizes, strides = f"({matrix.rows}, {matrix.width})", f"({matrix.width}, 1)"
-    return f"tl.make_block_ptr({base}, {sizes}, {strides}, ({row}, {column}), ({state.size}, {state.size}), (1, 0))"
-
-
-def _descriptor(b: Builder, state: _State, matrix: _Matrix) -> str:
-    """Made before all loops."""
-    if matrix.descriptor is None:
-        matrix.descriptor = b.name("d")
-        place = b.lines.index("    # tiles in order")
-        b.lines.insert(
-            place,
-            f"    {matrix.descriptor} = tl.make_tensor_descriptor({matrix.name} + pid * @size{matrix.number}@, "
-            f"shape=[{matrix.rows}, {matrix.width}], strides=[{matrix.width}, 1], "
-            f"block_shape=[{state.size}, {state.size}])",
-        )
-    return matrix.descriptor
-
-
-def _dot(b: Builder, state: _State) -> None:
+def _dot(b: Builder, state: State) -> None:
     total = b.rng.choice(state.sums)
     operands = [b.rng.choice(state.tiles) for _ in range(2)]
     if b.chance(0.15):
@@ -323,7 +192,7 @@ def _dot(b: Builder, state: _State) -> None:
     b.emit(f"{total} = tl.dot({x}, {y}, {total})" if b.chance(0.8) else f"{total} += tl.dot({x}, {y})")
 
 
-def _change(b: Builder, state: _State) -> None:
+def _change(b: Builder, state: State) -> None:
     """Of a tile or of sums."""
     total, tile = b.rng.choice(state.sums), b.rng.choice(state.tiles)
     other = b.rng.choice(state.tiles)
@@ -338,10 +207,10 @@ def _change(b: Builder, state: _State) -> None:
     b.emit(b.rng.choice(ways))
 
 
-def _row(b: Builder, state: _State) -> None:
+def _row(b: Builder, state: State) -> None:
     """An element, stored or loaded and added to the sums."""
     matrix, total = b.rng.choice(state.matrices), b.rng.choice(state.sums)
-    row = _row_of(b, state, matrix)
+    row = row_of(b, state, matrix)
     at = f"{matrix.name} + pid * @size{matrix.number}@ + ({matrix.first} + {row}) * {matrix.width}"
     if b.chance(0.5):
         b.emit(f"{total} += tl.load({at}).to(tl.{state.result})")
@@ -349,15 +218,15 @@ def _row(b: Builder, state: _State) -> None:
         b.emit(f"tl.store({at}, {_small(state, f'tl.max({b.rng.choice(state.tiles)})')})")
 
 
-def _update(b: Builder, state: _State) -> None:
+def _update(b: Builder, state: State) -> None:
     if state.dtype not in ("float32", "float16", "bfloat16") or b.chance(0.5):
         return
     matrix = b.rng.choice(state.matrices)
-    pointers = _pointers(state, matrix, _row_of(b, state, matrix), "0", b.chance(0.3))
+    pointers = pointers_to(state, matrix, row_of(b, state, matrix), "0", b.chance(0.3))
     b.emit(f"tl.atomic_xchg({pointers}, {_stored(b, state)})" if state.dtype == "float32" else "pass")
 
 
-def _branch(b: Builder, state: _State) -> None:
+def _branch(b: Builder, state: State) -> None:
     with b.block(f"if {_condition(b, state)}:"):
         before = list(state.tiles)
         for _ in range(b.rng.choice((1, 2))):
@@ -370,7 +239,7 @@ def _branch(b: Builder, state: _State) -> None:
             b.rng.choice((_store, _dot, _change))(b, state)
 
 
-def _leave(b: Builder, state: _State) -> None:
+def _leave(b: Builder, state: State) -> None:
     if not state.loops:
         return
     with b.block(f"if {_condition(b, state)}:"):
@@ -379,7 +248,7 @@ def _leave(b: Builder, state: _State) -> None:
         b.emit(b.rng.choice(("break", "break", "continue", "continue", "return")))
 
 
-def _condition(b: Builder, state: _State) -> str:
+def _condition(b: Builder, state: State) -> str:
     tile, total = b.rng.choice(state.tiles), b.rng.choice(state.sums)
     index = state.loops[-1].index if state.loops else "pid"
     ways = (
