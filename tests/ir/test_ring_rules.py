@@ -111,6 +111,9 @@ SECOND = init("%full", 1).splitlines()[-1]
 STEP = '"ttg.ring_next"(%i, %p) <{slots = 2 : i32}>'
 
 
+INVAL = f'"ttng.inval_barrier"(%full0) : ({BAR}) -> ()'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -134,6 +137,10 @@ STEP = '"ttg.ring_next"(%i, %p) <{slots = 2 : i32}>'
             "an index is a constant or what ttg.ring_next gives, this one",
         ),
         ("(%full, %i)", "(%full, %c2)", "ttg.memdesc_index of 2 slots has the index 2"),
+        (f"{WAIT_FULL}\n{RELEASE}", "", "arrives at an mbarrier that nothing waits for"),
+        (init("%full", 1), "", "arrives at an mbarrier that is not initialised"),
+        (FENCE, f"{FENCE}\n{INVAL}", "uses an mbarrier that has been made invalid"),
+        (WAIT_FULL, f"{WAIT_FULL}\n{INVAL}", "is in a loop or branch that its mbarrier is not in"),
         (STEP, STEP.replace("slots = 2", "slots = 3"), "ttg.memdesc_index of 2 slots has an index that goes around 3"),
         (CONSUMER, CONSUMER.replace("%c1, %c0, %c0", "%c1, %c0, %c1"), "for slot 0 in phase 1, not for 0 in phase 0"),
         (CONSUMER, CONSUMER.replace("%c1, %c0, %c0", "%c1, %c1, %c0"), "for slot 1 in phase 0, not for 0 in phase 0"),

@@ -3,8 +3,10 @@
     a buffer        is allocated before its uses, where all of them see it, and not used after its end
     an index        of several buffers is a constant, or what `ttg.ring_next` gives around as many slots
     a phase         goes with its index; the first wait is for slot 0, to read it in phase 0, to fill it in phase 1
-    an mbarrier     is initialised, in each slot of a ring, and that is published by a fence, before its uses
+    an mbarrier     is initialised, in each slot of a ring, and that is published by a fence, before its uses, and made
+                    invalid after the last of them
     a wait          is for one that something arrives at
+    a copy          by TMA arrives at one that is waited for
     arrivals        at a slot in a block are as many as its mbarrier counts
     bytes           that are expected for a slot in a block are those of the copies there
     a slot          that warps of their own fill: they wait until it is empty, once; who reads it releases it, once
@@ -36,6 +38,7 @@ from deuteron.ir.ttng.mbarrier import (
     BarrierExpectOp,
     FenceMBarrierInitOp,
     InitBarrierOp,
+    InvalBarrierOp,
     WaitBarrierOp,
 )
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
@@ -48,7 +51,7 @@ NumThreads = Callable[[Operation], int]
 
 ARRIVALS = (BarrierExpectOp, ArriveBarrierOp, AsyncCopyMBarrierArriveOp)
 FILLS = (BarrierExpectOp, AsyncCopyMBarrierArriveOp)
-BARRIER_OPS = (InitBarrierOp, WaitBarrierOp, *ARRIVALS)
+BARRIER_OPS = (InitBarrierOp, InvalBarrierOp, WaitBarrierOp, *ARRIVALS)
 
 
 def ring_faults(module: ModuleOp, num_threads: NumThreads) -> Iterator[Fault]:
@@ -67,6 +70,8 @@ def ring_faults(module: ModuleOp, num_threads: NumThreads) -> Iterator[Fault]:
         barriers[viewed(op.barrier if is_copy else op.alloc)].append(op)
     for of_barrier in barriers.values():
         yield from _begin_faults(of_barrier, positions, fences)
+        yield from _end_faults(of_barrier, positions)
+        yield from _copy_faults(of_barrier)
         yield from _arrival_faults(of_barrier, num_threads)
         yield from _byte_faults(of_barrier)
         yield from _phase_faults(of_barrier)
@@ -249,6 +254,25 @@ def _begin_faults(
             yield op, f"{op.name} uses an mbarrier that is not initialised before it"
         elif not any(_is_before(fence, op, positions) for fence in publishing):
             yield op, f"{op.name}: no {FenceMBarrierInitOp.name} is between it and the begin of its mbarrier"
+
+
+def _end_faults(of_barrier: Sequence[Operation], positions: Positions) -> Iterator[Fault]:
+    for end in (op for op in of_barrier if isinstance(op, InvalBarrierOp)):
+        if end.parent is not viewed(end.alloc).owner.parent:
+            yield end, f"{end.name} is in a loop or branch that its mbarrier is not in: uses may come after it"
+        for op in (op for op in of_barrier if not isinstance(op, InvalBarrierOp)):
+            around = _ancestor_in(end.parent, op)
+            if around is not None and positions[around] > positions[end]:
+                yield op, f"{op.name} uses an mbarrier that has been made invalid"
+
+
+def _copy_faults(of_barrier: Sequence[Operation]) -> Iterator[Fault]:
+    has_begin, has_wait = (any(isinstance(op, kind) for op in of_barrier) for kind in (InitBarrierOp, WaitBarrierOp))
+    for copy in (op for op in of_barrier if isinstance(op, AsyncTMACopyGlobalToLocalOp)):
+        if not has_begin:
+            yield copy, f"{copy.name} arrives at an mbarrier that is not initialised"
+        elif not has_wait:
+            yield copy, f"{copy.name} arrives at an mbarrier that nothing waits for"
 
 
 def _slot_of(op: InitBarrierOp) -> int | None:

@@ -18,12 +18,15 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.dot_layouts import check_dot, check_warp_group_dot
+from deuteron.ir.slice_indices import check_slice_index
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.tt.shape import CatOp, JoinOp, SplitOp
 from deuteron.ir.ttg.inference import is_elementwise, is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, layout_of
+from deuteron.ir.ttg.memdesc_subslice import MemDescSliceOp
+from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
@@ -171,4 +174,7 @@ _CHECKS: dict[type[Operation], Callable] = {
     CatOp: _check_cat,
     DotOp: check_dot,
     WarpGroupDotOp: check_warp_group_dot,
+    MemDescSliceOp: check_slice_index,
+    PrivateLoadOp: check_slice_index,
+    PrivateStoreOp: check_slice_index,
 }

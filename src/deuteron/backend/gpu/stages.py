@@ -56,10 +56,12 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes
+    from deuteron.passes.gpu.warp_groups.fence_wgmma import check_fences
 
     module = ttir.parse_tile_ir(text, file)
     check_input(module, file, verify_ttgir)
     check_waits(module)
     check_copies(module)
+    check_fences(module)
     run_passes(module, memory_passes(), verify=verify_ttgir)
     return module

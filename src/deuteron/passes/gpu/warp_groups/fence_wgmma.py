@@ -7,6 +7,8 @@
 wgmma reads through another proxy, to which ordinary stores and cp.async are visible only after such a fence; what
 other warps copied is there after the wait for its mbarrier. What a loop only reads is fenced before it. Barriers
 come later, between fence and dot: each thread fences its own stores and then waits for the others.
+
+Stores by TMA read through that proxy, too, and are made with their fences. `check_fences` says where a text lacks one.
 """
 
 from __future__ import annotations
@@ -19,17 +21,20 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from deuteron.errors import IRError
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import SHARED, WRITE, own_effects
+from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
-from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
+from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
+READERS = (WarpGroupDotOp, AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)  # through the proxy
 Stored = frozenset[SSAValue]  # allocations with stores that no fence has followed
 
 
@@ -48,14 +53,24 @@ class FenceWGMMA(ModulePass):
                         Builder.before(inner).insert(FenceAsyncSharedOp())
 
 
+def check_fences(module: ModuleOp) -> None:
+    """Raise IRError where the text of a module reads through a proxy to which what threads stored is not visible."""
+    for func in nested_ops(module, FuncOp):
+        for op in _FencesOfText(func).needed if nested_ops(func, READERS) else ():
+            message = f"{op.name} reads what threads have stored, and no ttng.fence_async_shared is in between"
+            raise IRError(message, *from_attribute(op.location))
+
+
 class _Fences:
-    """`needed`: the ops that a fence has to precede."""
+    """`needed`: the ops that a fence has to precede, of those `of` a kind that read, and the loops around them."""
+
+    of: tuple[type[Operation], ...] = (WarpGroupDotOp,)
 
     def __init__(self, func: FuncOp):
         self.needed: set[Operation] = set()
         copies = nested_ops(func, AsyncCopyGlobalToLocalOp)
         self._copied = frozenset(viewed(op.dst) for op in copies)
-        self._read = _read_in(func)
+        self._read = self._read_in(func)
         self._block(func.body.block, frozenset())
 
     def _block(self, block: Block, stored: Stored) -> Stored:
@@ -64,14 +79,14 @@ class _Fences:
         return stored
 
     def _op(self, op: Operation, stored: Stored) -> Stored:
-        if isinstance(op, WarpGroupDotOp):
-            return self._before(op, stored & {viewed(descriptor) for descriptor in op.descriptors}, stored)
+        if isinstance(op, self.of):
+            return self._before(op, stored & _read_by(op), stored)
         if not op.regions:
             return stored | self._stores(op)
         blocks = [region.block for region in op.regions if region.blocks]
         if isinstance(op, scf.ForOp | scf.WhileOp):
             inside = frozenset().union(*(self._stores(inner) for inner in nested_ops(op)))
-            stored = self._before(op, (stored & _read_in(op)) - inside, stored) | inside
+            stored = self._before(op, (stored & self._read_in(op)) - inside, stored) | inside
         after = [self._block(block, stored) for block in blocks]
         return stored.union(*after) if isinstance(op, scf.IfOp) else after[-1] | stored if after else stored
 
@@ -80,6 +95,9 @@ class _Fences:
             return stored
         self.needed.add(op)
         return frozenset()
+
+    def _read_in(self, loop: Operation) -> Stored:
+        return frozenset().union(*map(_read_by, nested_ops(loop, self.of)))
 
     def _stores(self, op: Operation) -> Stored:
         """The allocations in which an op, or a copy that it waits for, has stored."""
@@ -93,6 +111,14 @@ class _Fences:
         return self._read if None in written else frozenset(map(viewed, written))
 
 
-def _read_in(loop: Operation) -> Stored:
-    dots = nested_ops(loop, WarpGroupDotOp)
-    return frozenset(viewed(descriptor) for dot in dots for descriptor in dot.descriptors)
+class _FencesOfText(_Fences):
+    """The fences that are there count."""
+
+    of = READERS
+
+    def _op(self, op: Operation, stored: Stored) -> Stored:
+        return frozenset() if isinstance(op, FenceAsyncSharedOp) else super()._op(op, stored)
+
+
+def _read_by(op: Operation) -> Stored:
+    return frozenset(map(viewed, op.descriptors if isinstance(op, WarpGroupDotOp) else [op.src]))
