@@ -10,7 +10,6 @@ from ir_text import generic_asm
 import deuteron
 import deuteron.language as tl
 from deuteron.emulator import EmulatorOptions, launch
-from deuteron.emulator.faults import EmulatorError
 from deuteron.errors import IRError
 
 
