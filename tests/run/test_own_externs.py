@@ -104,6 +104,12 @@ def unknown(x, _semantic=None):
 
 
 @core.extern
+def own_version(x, _semantic=None):
+    table = {(core.dtype("fp32"),): ("__nv_tanhf", core.dtype("fp32"))}
+    return core.extern_elementwise("mine", "/lib/mine.bc", [x], table, is_pure=True, _semantic=_semantic)
+
+
+@core.extern
 def mistaken(x, _semantic=None):
     table = {(core.dtype("fp32"),): ("__nv_clz", core.dtype("fp32"))}
     return core.extern_elementwise("", "", [x], table, is_pure=True, _semantic=_semantic)
@@ -134,6 +140,7 @@ def one_kernel(x_ptr, FUNCTION: tl.constexpr):
     ("function", "message"),
     [
         (unknown, "'my_function' is no function of libdevice, and others are not linked. Write it in the language"),
+        (own_version, "'__nv_tanhf' of /lib/mine.bc: only libdevice's is known, nothing is linked."),
         (mistaken, "'__nv_clz' is (int32) -> int32, not (fp32) -> fp32. Correct the entry."),
         (too_many, "'__nv_tanhf' takes 1 arguments, tl.core.extern_elementwise got 2."),
         (no_table, "arg_type_symbol_dict of tl.core.extern_elementwise has 'fp32': '__nv_tanhf'; an entry is such as"),

@@ -25,7 +25,8 @@ def extern_elementwise(
 ) -> tensor:
     """A function of CUDA's libdevice, of each element; `triton.language.extra.libdevice` has them by better names.
 
-    :param lib_name: not looked at, as `lib_path` is not: nothing is linked.
+    :param lib_name: not looked at: nothing is linked.
+    :param lib_path: none, or that of libdevice.
     :param args: tiles, scalars and numbers, broadcast to one shape.
     :param arg_type_symbol_dict: for each combination of types the function's symbol, `__nv_...`, and its result's type.
     :param is_pure: not looked at: these functions are.

@@ -8,7 +8,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 from deuteron.compat.old_spellings import compile as triton_compile
-from deuteron.compiler import ASTSource
+from deuteron.compiler import ASTSource, IRSource
+from deuteron.compiler import compile as deuteron_compile
 from deuteron.emulator import launch
 
 M, N, K = 128, 64, 64
@@ -71,6 +72,13 @@ def test_the_arguments_are_all(rng, fn, constexprs, target):
 def test_without_the_option_there_are_tensor_maps():
     for fn, constexprs in ((multiply, {"SPECIALISED": False}), (multiply_described, {})):
         assert compiled(fn, constexprs, "cuda:90", plain_arguments=False).metadata.tensor_maps
+
+
+def test_a_ttgir_with_tensor_maps_is_for_other_launches():
+    text = compiled(multiply_described, {}, "cuda:90", plain_arguments=False).asm["ttgir"]
+    source = IRSource.from_text(text, "ttgir")
+    with pytest.raises(triton.CompilationError, match="tensor maps a launch with plain_arguments=True does not pass"):
+        deuteron_compile(source, "cuda:90", {"num_warps": 4, "plain_arguments": True})
 
 
 def test_warps_that_copy_are_among_those_of_the_metadata():

@@ -26,6 +26,8 @@ from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, p
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
+from deuteron.errors import CompilationError
+from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.apart import Pair
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
@@ -61,6 +63,9 @@ def lower_module(
     llvm = Module(symbol, fast_math, "DebugDirectivesOnly", path_of)
     map_of = tensor_maps_of(func)
     maps = tuple(dict.fromkeys(map_of.values()))
+    if maps and options.plain_arguments:
+        message = "the ttgir copies by TMA, whose tensor maps a launch with plain_arguments=True does not pass"
+        raise CompilationError(message, *from_attribute(next(iter(map_of)).location))
     parameters = [*parameters_of(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
     isa = PTX(config.machine, config.num_ctas, exponentials_flush=options.enable_reflect_ftz)
     attributes = _attributes(config.machine, num_warps, specialized, options)

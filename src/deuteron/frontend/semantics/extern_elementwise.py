@@ -12,6 +12,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.semantics import libdevice
 from deuteron.frontend.semantics.types import ir_type
 from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.ir.tt.extern import is_libdevice
 from deuteron.language.extern import Extern, Overload
 from deuteron.language.extern_elementwise import extern_elementwise as stub
 from deuteron.language.extra.libdevice import SYMBOLS
@@ -28,6 +29,9 @@ def extern_elementwise(
     if not isinstance(table, Mapping) or not table:
         raise ctx.error(f"arg_type_symbol_dict of {NAME} is a dictionary, got {describe(table)}: {_ENTRY}.")
     overloads = tuple(_overload(ctx, types, found) for types, found in table.items())
+    if not is_libdevice(str(lib_path or "")):
+        symbol = overloads[0].symbol
+        raise ctx.error(f"'{symbol}' of {lib_path}: only libdevice's is known, nothing is linked. Give no path for it.")
     function = Extern("", overloads)
     function.__name__ = SYMBOLS[overloads[0].symbol][0]
     given = tuple(args) if isinstance(args, tuple | list) else (args,)

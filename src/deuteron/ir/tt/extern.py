@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
@@ -15,6 +16,11 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.types import shape_of, with_element_type
+
+
+def is_libdevice(path: str) -> bool:
+    """Whether a library that is named by its path, or not at all, is libdevice, whose functions are known."""
+    return not path or PurePath(path).name.startswith("libdevice")
 
 
 @irdl_op_definition
@@ -46,6 +52,8 @@ class ExternElementwiseOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
+        if not is_libdevice(self.libpath.data):
+            raise VerifyException(f"{self.libpath.data} is not libdevice, and is not linked")
         if not self.pure.value.data:
             raise VerifyException(f"'{self.symbol.data}' is not pure. Only pure functions are known")
         for src in self.srcs:
