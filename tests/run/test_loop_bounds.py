@@ -5,6 +5,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.errors import AssertionFailure
 
 I32, I64 = np.iinfo(np.int32), np.iinfo(np.int64)
 LENGTH = 8
@@ -105,6 +106,15 @@ def test_a_step_that_turns_out_not_to_be_positive_gives_no_iterations(executor, 
     out = poisoned("int64", LENGTH)
     given_step_kernel[(1,)](out, 5, 9, step)
     check(out[:1], [0])
+
+
+@pytest.mark.parametrize("step", [0, -1, I32.min])
+def test_a_step_that_turns_out_not_to_be_positive_is_an_error_in_debugging(step):
+    out = np.zeros(LENGTH, np.int64)
+    with pytest.raises(AssertionFailure, match="the step of a range is not positive"):
+        given_step_kernel[(1,)](out, 5, 9, step, debug=True)
+    given_step_kernel[(1,)](out, 5, 9, 2, debug=True)
+    assert out[:3].tolist() == [2, 5, 7]
 
 
 @triton.jit

@@ -62,15 +62,18 @@ class Frame:
 
 @dataclass(frozen=True)
 class Asked:
-    """Options that what a kernel means depends on: of `num_warps` it may ask, overflows are asserted against."""
+    """Options that what a kernel means depends on: of `num_warps` it may ask; against overflows, and steps of ranges
+    that are not positive, it asserts.
+    """
 
     num_warps: int = 4
     checks_overflow: bool = False
+    checks_steps: bool = False
 
     @staticmethod
     def of(options: Any) -> Asked:
         """Those of a target's options."""
-        return Asked(options.num_warps, options.debug and options.sanitize_overflow)
+        return Asked(options.num_warps, options.debug and options.sanitize_overflow, options.debug)
 
 
 PLAIN = Asked()

@@ -45,6 +45,7 @@ from deuteron.frontend.ranges import Range, common_integer, iterated
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value
+from deuteron.ir.tt.debug import AssertOp
 
 
 def for_loop(ctx: Context, node: ast.For) -> Completion:
@@ -76,6 +77,8 @@ def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> Completion:
     counts_down = not isinstance(bounds.step, Tensor) and bounds.step < 0
     first, end, size = common_integer(ctx, bounds.start, bounds.end, -bounds.step if counts_down else bounds.step)
     start, step = first, size
+    if isinstance(bounds.step, Tensor) and ctx.asked.checks_steps:
+        _assert_positive(ctx, step)
     if counts_down:
         start, end, step = number(ctx, 0, first.type), _iterations(ctx, first, end, size), number(ctx, 1, first.type)
 
@@ -96,6 +99,11 @@ def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> Completion:
     loop.attributes |= bounds.hints
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)
     return FALLS_THROUGH
+
+
+def _assert_positive(ctx: Context, step: Tensor) -> None:
+    """Of another step Python would count down, or raise an error; here it would have no iterations."""
+    ctx.builder.insert(AssertOp(operate(ctx, operator.gt, step, 0).handle, "the step of a range is not positive"))
 
 
 def _iterations(ctx: Context, start: Tensor, end: Tensor, size: Tensor) -> Tensor:
