@@ -71,3 +71,47 @@ def test_what_is_looked_at(lower_python, form, is_looked_at):
     plan = plan_function(function)
     chosen = [choose_axis(plan, nest, 64, MAX_UNROLL) for nest in nests_of(plan.body)]
     assert sum(len(one.neighbours) for one in chosen) == is_looked_at
+
+
+def weight_gradient(a, b, c, table, M, N, K, sam, FORM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """A is loaded down its columns, K apart or as far as is said; FORM: how these are found."""
+    rows, columns, ks = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, 32)
+    if FORM == "wrapped":
+        places = rows % M
+    elif FORM == "in a table":
+        places = tl.load(table + rows)
+    else:  # "some elements apart"
+        places = rows % M * sam
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, 32):
+        a_ptrs = a + places[:, None] + (k + ks)[None, :] * (M * sam)
+        left = tl.load(a_ptrs, mask=((k + ks) < K)[None, :] & (rows % 5 != 4)[:, None], other=3)
+        right = tl.load(b + (k + ks)[:, None] * N + columns[None, :], mask=((k + ks) < K)[:, None], other=0)
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None])
+
+
+ROWS = {"wrapped": 1, "in a table": 1, "some elements apart": 3}
+
+
+@pytest.mark.parametrize("form", ROWS)
+@pytest.mark.parametrize("type", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("k", "m", "bm"), [(70, 64, 32), (40, 41, 32), (64, 7, 16), (0, 32, 32)])
+def test_columns_of_a(compare, rng, bfloat16, form, type, k, m, bm):
+    dtype, num_programs, apart = bfloat16 if type == "bfloat16" else type, -(-m // bm), ROWS[form]
+    a, b = rng.integers(-4, 5, (k + 1, m * apart)).astype(dtype), rng.integers(-4, 5, (k, 16)).astype(dtype)
+    table = np.arange(num_programs * bm, dtype=np.int32) % m
+    table[m // 2 :] = rng.integers(0, m, len(table) - m // 2)
+    args = [a, b, np.full((m, 16), 77, np.float32), table, m, 16, k, apart]
+    compare(weight_gradient, args, {"FORM": form, "BM": bm, "BN": 16}, (num_programs,), cpus=CPUS, tolerance=0)
+
+
+@pytest.mark.parametrize("form", ROWS)
+def test_columns_are_turned(lower_python, form):
+    x, table = np.zeros(1, np.float32), np.zeros(1, np.int32)
+    arguments = [x, x, x, table, 64, 64, 64, 3]
+    module = lower_python(weight_gradient, arguments, {"FORM": form, "BM": 32, "BN": 16})
+    plan = plan_function(kernel_of(module, cpu_target("x86-64-v4", "")))
+    chosen = [choose_axis(plan, nest, 64, MAX_UNROLL) for nest in nests_of(plan.body)]
+    (turned,) = [one for one in chosen if one.turned and one.neighbours]
+    assert turned.otherwise.axis == turned.axis and not turned.otherwise.neighbours

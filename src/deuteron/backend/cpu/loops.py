@@ -185,7 +185,7 @@ def emit_nest(ctx: Context, nest: Nest) -> None:
         _emit_two(ctx, nest, condition, vectorisation, replace(vectorisation, segments=None))
     elif vectorisation.neighbours:
         condition = _are_neighbours(ctx, nest, vectorisation)
-        _emit_two(ctx, nest, condition, vectorisation, replace(vectorisation, neighbours={}))
+        _emit_two(ctx, nest, condition, vectorisation, vectorisation.otherwise)
     else:
         _emit_loops(ctx, nest, vectorisation)
 
@@ -226,15 +226,16 @@ def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
 
 def _are_neighbours(ctx: Context, nest: Nest, chosen: Vectorisation) -> Value:
     """Whether the lanes of the loads that are taken to be of neighbours are."""
+    axis = chosen.loaded_axis
 
     def look_at(load: Operation, index: Index) -> Value:
         entries: list[Axis] = [one_element(0)] * len(nest.shape)
 
         def at(entry: Axis) -> AxisIndex:
-            return _at(index, [*entries[: chosen.axis], entry, *entries[chosen.axis + 1 :]])
+            return _at(index, [*entries[:axis], entry, *entries[axis + 1 :]])
 
         distance = const("i64", byte_width(memory_type(element_type_of(load.result.type))))
-        return are_equally_far_apart(ctx, load.ptr, at, nest.shape[chosen.axis], distance)
+        return are_equally_far_apart(ctx, load.ptr, at, nest.shape[axis], distance)
 
     conditions = [look_at(load, index) for load, index in chosen.neighbours.items()]
     return functools.reduce(ctx.emitter.innermost().and_, conditions)

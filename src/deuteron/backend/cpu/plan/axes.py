@@ -56,7 +56,8 @@ class Vectorisation:
     where there are more lanes than rows so many of them together. Where nothing is turned, so many rows along that
     dimension, or columns, are computed together, and packed.
     `segments`: the divisions at whose boundaries vectors end. `registers`: how many of them a vector fills.
-    `neighbours`: the loads whose lanes are neighbours in memory, if they are found to be before the nest.
+    `neighbours`: the loads whose lanes are neighbours in memory, if they are found to be before the nest; `otherwise`:
+    what is chosen where they are not.
     """
 
     axis: int | None
@@ -69,6 +70,7 @@ class Vectorisation:
     segments: Segments | None = None
     registers: int = 1
     neighbours: Mapping[Operation, Index] = field(default_factory=dict)
+    otherwise: Vectorisation | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -86,6 +88,11 @@ class Vectorisation:
         return bool(self.turned) or (self.axis == 0 and self.rows > 0)
 
     @property
+    def loaded_axis(self) -> int | None:
+        """The dimension along which loads have lanes."""
+        return self.across if self.turned else self.axis
+
+    @property
     def num_across(self) -> int:
         """How many elements along `across` are computed together."""
         return self.rows
@@ -99,7 +106,45 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     chosen = _choose_axis(plan, nest, vector_bytes, max_unroll)
     if chosen.axis is None or chosen.turned or chosen.segments or chosen.quotients.guards:
         return chosen
-    return replace(chosen, neighbours=find_neighbours(plan, nest, chosen.axis))
+    if neighbours := find_neighbours(plan, nest, chosen.axis):
+        return replace(chosen, neighbours=neighbours, otherwise=chosen)
+    return _turned_neighbours(plan, nest, chosen, vector_bytes) or chosen
+
+
+def _turned_neighbours(plan: Plan, nest: Nest, chosen: Vectorisation, vector_bytes: int) -> Vectorisation | None:
+    """Where an operand that is loaded lane by lane is turned if rows like `(pid * 64 + arange) % M` follow one another,
+    as they do where columns are some number of elements apart: a distance of 1 is known.
+    """
+    for across in axes_to_vectorise(nest):
+        neighbours = find_neighbours(plan, nest, across) if across != chosen.axis else {}
+        if neighbours and all(
+            Steps(plan).along(load.ptr, at, chosen.axis) == UNKNOWN for load, at in neighbours.items()
+        ):
+            loaded = {load.result for load in neighbours}
+            accesses = [_following(access, across, loaded) for access in accesses_of(plan, nest)]
+            turned = _choose_turned(plan, nest, accesses, chosen.axis, vector_bytes)
+            return turned and replace(turned, neighbours=neighbours, otherwise=chosen)
+    return None
+
+
+def _following(access: Access, axis: int, loaded: set[SSAValue]) -> Access:
+    """An access, of what is loaded as if one element followed another along an axis."""
+    if access.read not in loaded:
+        return access
+    return replace(access, steps=tuple(1 if at == axis else step for at, step in enumerate(access.steps)))
+
+
+def _choose_turned(
+    plan: Plan, nest: Nest, accesses: Sequence[Access], axis: int, vector_bytes: int
+) -> Vectorisation | None:
+    """Lanes along an axis of what is read as vectors along another one, if anything is, and it is not too much code."""
+    lanes = vector_bytes // max(access.num_bytes for access in accesses)
+    side = min(lanes, nest.shape[axis], MAX_TURNED_LANES)
+    across, turned = _turned(nest, accesses, axis, side)
+    if not turned or _num_computed(plan, nest) * side > MAX_TURNED_OPS:
+        return None
+    count = side * min(_in_a_word(turned), nest.shape[axis] // side)
+    return Vectorisation(axis, count, 1, Quotients(count), across, turned, side)
 
 
 def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
@@ -114,14 +159,10 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
     axis = min(reversed(candidates), key=costs.__getitem__)
     if segmented := _in_segments(plan, nest, lanes, costs[axis]):
         return segmented
-    num_ops = sum(plan.reader.reads(root).num_computed for root in nest.roots)
-    max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(num_ops))
+    if turned := _choose_turned(plan, nest, accesses, axis, vector_bytes):
+        return turned
+    max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(_num_computed(plan, nest)))
     count = min(lanes, nest.shape[axis])
-    side = min(count, MAX_TURNED_LANES)
-    across, turned = _turned(nest, accesses, axis, side)
-    if turned and num_ops * side <= MAX_TURNED_OPS:
-        count = side * min(_in_a_word(turned), nest.shape[axis] // side)
-        return Vectorisation(axis, count, 1, Quotients(count), across, turned, side)
     if any(is_by_lane(access, axis, count) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
@@ -238,6 +279,10 @@ def _across(nest: Nest, access: Access, axis: int, lanes: int) -> int | None:
 def _steps_of_scan(lanes: int) -> int:
     """What combining the lanes of a vector in each step of a scan takes, in accesses: see rules/scan.py."""
     return 2 * (lanes.bit_length() - 1)
+
+
+def _num_computed(plan: Plan, nest: Nest) -> int:
+    return sum(plan.reader.reads(root).num_computed for root in nest.roots)
 
 
 def _vectors_of(num_ops: int) -> int:
