@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from deuteron.backend.cpu.erf_pieces import erf
+from deuteron.backend.cpu.log_pieces import log, log2
 from deuteron.backend.cpu.powers import power
 from deuteron.backend.cpu.tanh_pieces import tanh
 from deuteron.backend.cpu.target import CPUTarget
@@ -29,6 +30,8 @@ BY_TARGET: dict[str, Callable[[Builder, Value, CPUTarget], Value]] = {
     "exp": partial(power, "exp"),
     "exp2": partial(power, "exp2"),
     "erf": erf,
+    "log": log,
+    "log2": log2,
     "sin": sin,
     "cos": cos,
     "tanh": tanh,
