@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from library.project import STANDARDS, Project, check_warnings, write_project
+from library.project import NORMS, STANDARDS, Project, check_warnings, write_project
 
 from deuteron.errors import UsageError
 from deuteron.tools.main import main
@@ -190,6 +190,32 @@ def test_two_builds_at_a_time(project: Project):
     said = sorted(process.communicate()[1] for process in processes)
     assert said == ["norms: compiled 4 of 5 kernels into 'build/norms'\n", "norms: up to date\n"]
     project.build(check=True)
+
+
+SCRIPT = """
+from pathlib import Path
+from deuteron.library import Kernel, Library, build_library
+
+types = {"X": "*fp32", "Y": "*fp32", "n": "i32"}
+kernel = Kernel(name="rms_norm", source="SOURCE", grid="n", types=types, constexprs={"BLOCK": [32, 64]})
+build_library(Library("norms", ["cpu"], [kernel]), Path("build/norms"))
+print("built")
+"""
+
+
+def test_a_script_that_builds_whenever_it_is_executed(project: Project):
+    """Processes that compile do not execute it, unless its kernels are in it, which is an error then."""
+    script = project.folder / "kernels" / "script.py"
+    script.write_text(SCRIPT.replace("SOURCE", "norms.py"))
+    command = [sys.executable, "script.py"]
+    assert subprocess.check_output(command, cwd=script.parent, text=True, timeout=100) == "built\n"
+    script.write_text("import deuteron.compat\n" + NORMS + SCRIPT.replace("SOURCE", "script.py"))
+    failed = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=100)
+    assert failed.returncode == 1
+    assert (
+        "imports script.py to compile" in failed.stderr
+        and 'let it do so under `if __name__ == "__main__":`' in failed.stderr
+    )
 
 
 def test_nothing_to_do(project: Project):

@@ -9,6 +9,7 @@ says what is stale.
 
 from __future__ import annotations
 
+import multiprocessing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,8 @@ class _State:
 def build_library(library: Library, out: Path, options: BuildOptions | None = None) -> Built:
     """Build a library into a folder; raises UsageError, having left the folder as it was."""
     options = options or BuildOptions()
+    if multiprocessing.current_process().daemon:  # such as those that compile, which would wait for who waits for them
+        raise UsageError(_why_not_here(library))
     if options.check:
         return _build(library, out, options)
     try:
@@ -96,6 +99,15 @@ def build_library(library: Library, out: Path, options: BuildOptions | None = No
             return _build(library, out, options)
     except OSError as error:
         raise UsageError(f"cannot write '{out}': {error.strerror or error}") from None
+
+
+def _why_not_here(library: Library) -> str:
+    files = sorted({str(kernel.source or kernel.module) for kernel in library.kernels})
+    return (
+        f"library '{library.name}' is built in a process that may start none, such as one that imports "
+        f"{', '.join(files)} to compile kernels: where a file of kernels builds the library, let it do so under "
+        '`if __name__ == "__main__":`'
+    )
 
 
 def _build(library: Library, out: Path, options: BuildOptions) -> Built:

@@ -3,19 +3,23 @@
     for variant, outcome in compiled(variants, root, processes=2):
         ...                                 a Compiled or a Mistake, in the order in which they are done
 
-A process that ends before its time, as LLVM may do, is a Mistake about the variant that it was at.
+A process that ends before its time, as LLVM may do, is a Mistake about the variant that it was at. None imports the
+program that asked: it may be a script that builds whenever it is executed, and would wait for itself.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 
 from deuteron.library.variants import Variant
 from deuteron.library.worker import Compiled, Mistake, serve
@@ -78,9 +82,21 @@ def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
 def _start(context: multiprocessing.context.BaseContext, share: list[Variant], root: Path) -> _Running:
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=serve, args=(theirs, share, root, dict(os.environ)), daemon=True)
-    process.start()
+    with _program_hidden():
+        process.start()
     theirs.close()
     return _Running(process, ours, deque(share))
+
+
+@contextmanager
+def _program_hidden() -> Iterator[None]:
+    """While it lasts a process that is started is not told which file to import as `__main__`."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 def _received(
