@@ -1,10 +1,12 @@
 """What the commands say of bad input: one message on stderr, exit status 1, nothing written, never a traceback."""
 
+import os
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from deuteron.aot.metadata import FORMAT, VERSION
 from deuteron.tools.main import main
 
 KERNELS = """
@@ -117,6 +119,7 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
         "error: 'a-b' cannot be the name of a C function: give another one with --out-name",
     ),
     "option": ({"-O": "bogus"}, "error: an option is given as NAME=VALUE, got 'bogus'"),
+    "host parameter": ({"--host-parameter": "rows"}, "error: a host parameter is given as NAME=TYPE, got 'rows'"),
     "C type": (
         {"-s": "*fp32, *fp32, fp8e5, 16"},
         "error: parameter 'n': a parameter of type fp8e5 has no type in C: pass it through a pointer, or as fp32",
@@ -186,6 +189,26 @@ def test_link_refuses(folder: Path):
     result = CliRunner().invoke(main, ["link", "none.h", "-o", "out/linked"])
     check_refused(result, folder)
     assert result.stderr == "error: the header 'none.h' does not exist\n"
+
+
+@pytest.mark.parametrize("version", ["", '"version": 0, '])
+def test_link_refuses_metadata_of_another_version(folder: Path, version: str):
+    (folder / "other.h").write_text("")
+    (folder / "other.json").write_text(f'{{{version}"format": "{FORMAT}"}}')
+    result = CliRunner().invoke(main, ["link", "other.h", "-o", "out/linked"])
+    check_refused(result, folder)
+    said = f"has metadata version {0 if version else None}, this Deuteron reads version {VERSION}"
+    assert result.stderr == f"error: 'other.json' {said}: compile the kernel again\n"
+
+
+@pytest.mark.parametrize("out", ["", "out/", ".", "out/.."])
+@pytest.mark.parametrize("command", ["compile", "link"])
+def test_a_folder_is_no_name_of_files(folder: Path, command: str, out: str):
+    arguments = ["kernels.py", "-g", "1"] if command == "compile" else ["none.h"]
+    result = CliRunner().invoke(main, [command, *arguments, "-o", out])
+    assert result.exit_code == 2
+    said = f"'{out}' is no more than a folder: say what its files are called, '{os.path.join(out, 'NAME')}'"
+    assert said in " ".join(result.stderr.split())
 
 
 def test_a_missing_flag_is_a_usage_message(folder: Path):

@@ -167,14 +167,14 @@ def record_of(fields: Any, path: Path) -> KernelRecord:
     """The record that the JSON of a file holds; raises UsageError where there is none, or one of another version."""
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise UsageError(f"'{path}' is not the metadata of a compiled kernel")
-    if fields["version"] != VERSION:
+    if fields.get("version") != VERSION:
         raise UsageError(
-            f"'{path}' has metadata version {fields['version']}, this Deuteron reads version {VERSION}: "
+            f"'{path}' has metadata version {fields.get('version')}, this Deuteron reads version {VERSION}: "
             "compile the kernel again"
         )
     try:
         return _record(fields)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"the metadata '{path}' is damaged ({error!r}): compile the kernel again") from None
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,6 +40,19 @@ class Command(click.Command):
             except DeuteronError as error:
                 click.echo(str(error) if error.location else f"error: {error}", err=True)
                 ctx.exit(1)
+
+
+class OutPath(click.Path):
+    """What files are called that a command writes, less their endings; a folder alone is an error."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if os.path.basename(value) in ("", os.curdir, os.pardir):
+            example = os.path.join(value, "NAME")
+            self.fail(f"'{value}' is no more than a folder: say what its files are called, '{example}'", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _show(

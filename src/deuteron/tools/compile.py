@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from deuteron.settings import BOUNDS, settings
-from deuteron.tools.command import Command
+from deuteron.tools.command import Command, OutPath
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
 
@@ -22,7 +22,7 @@ from deuteron.tools.kernel_options import kernel_options, named_values, source_o
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @kernel_options
 @click.option("--grid", "-g", required=True, help="One to three parts: 'cdiv(n, BLOCK), heads'.")
-@click.option("--out-path", "-o", type=click.Path(path_type=Path), help="Where to write, less the hash and the suffix.")
+@click.option("--out-path", "-o", type=OutPath(), help="Where to write, less the hash and the suffix.")
 @click.option("--out-name", "-on", help="What the C functions are called; default: the kernel's name.")
 @click.option(
     "--host-parameter",
@@ -46,7 +46,7 @@ def command(
         CompileRequest(
             source_of(path, module),
             options=named_values(options),
-            host_parameters=named_values(host_parameters),
+            host_parameters=named_values(host_parameters, "a host parameter is given as NAME=TYPE"),
             is_checked=settings.check == BOUNDS,
             has_lines=settings.line_info,
             **request,

@@ -63,14 +63,14 @@ def require_options(*names: str) -> None:
             raise click.MissingParameter(ctx=context, param=param)
 
 
-def named_values(texts: Iterable[str]) -> dict[str, object]:
-    """`opt_level=2` as a name and a value: a whole number, True or False, else text."""
-    return dict(map(_named_value, texts))
+def named_values(texts: Iterable[str], form: str = "an option is given as NAME=VALUE") -> dict[str, object]:
+    """`opt_level=2` as a name and a value: a whole number, True or False, else text. `form`: what is said of others."""
+    return dict(_named_value(text, form) for text in texts)
 
 
-def _named_value(text: str) -> tuple[str, object]:
+def _named_value(text: str, form: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(f"an option is given as NAME=VALUE, got '{text}'")
+        raise UsageError(f"{form}, got '{text}'")
     known = {"True": True, "true": True, "False": False, "false": False, "None": None}
     return name.strip(), int(value) if value.strip().isdigit() else known.get(value.strip(), value.strip())

@@ -11,14 +11,12 @@ from pathlib import Path
 
 import click
 
-from deuteron.tools.command import Command
+from deuteron.tools.command import Command, OutPath
 
 
 @click.command("link", cls=Command)
 @click.argument("headers", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--out", "-o", "out_path", required=True, type=click.Path(path_type=Path), help="Where to write, without .c, .h."
-)
+@click.option("--out", "-o", "out_path", required=True, type=OutPath(), help="Where to write, without .c, .h.")
 @click.option(
     "--tuned",
     multiple=True,
