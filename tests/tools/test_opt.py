@@ -174,6 +174,16 @@ def test_a_text_without_anything_in_it(opt):
     assert result.exit_code == 1 and "<stdin>:1:1: error: the text of a module is expected" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "what"), [("module {", "1:9", "the end of the text"), ("module {3}", "1:9", "'3'")]
+)
+def test_a_text_that_is_cut_off_or_has_something_strange_in_it(opt, text, place, what):
+    result = opt(input=text)
+    assert result.stderr.startswith(f"<stdin>:{place}: error: {what} is not expected in block definition"), (
+        result.stderr
+    )
+
+
 def all_passes(base: type) -> set[type]:
     return {base}.union(*map(all_passes, base.__subclasses__()))
 

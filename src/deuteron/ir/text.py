@@ -153,7 +153,7 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
         _forget_empty_names(module)
         make_native(module)
     except ParseError as error:
-        raise IRError(error.msg, _use_of_undefined(parser, text, file) or _place(error.span)) from error
+        raise IRError(_said(parser, error), _use_of_undefined(parser, text, file) or _place(error.span)) from error
     except VerifyException as error:
         raise IRError(str(error), _place(parser._current_token.span)) from error
     try:
@@ -165,6 +165,12 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
         place = _place(span) if span else Location(file, 1)
         raise IRError(f"the module does not verify: {error}", place) from error
     return module
+
+
+def _said(parser: Parser, error: ParseError) -> str:
+    """Of a token that it does not expect xDSL may say no more than where that is."""
+    unexpected = f"'{parser._current_token.text}'" if parser._current_token.text else "the end of the text"
+    return f"{unexpected} is not expected{error.msg}" if error.msg.startswith(" ") else error.msg
 
 
 def _place_contents(op: Operation) -> None:
