@@ -103,6 +103,7 @@ def mixture_of_experts(rng: np.random.Generator) -> Case:
     tokens, e, k, hidden, n, bm = 21, 6, 2, 48, 40, 16
     logits, x = normal(rng, (tokens, e)), normal(rng, (tokens, hidden), "float16")
     w = normal(rng, (e, n, hidden), "float16")
+    logits += np.float32(0.01) * logits.argsort(1).argsort(1)  # no two are the same but for rounding
     weights, ids = poisoned((tokens, k)), poisoned((tokens, k), "int32")
     count, taken = np.zeros(8, np.int32), np.zeros(8, np.int32)
     most = e + tokens * k // bm
