@@ -84,4 +84,5 @@ def is_unknown(attr: LocationAttr) -> bool:
 
 @lru_cache(maxsize=4096)
 def _file_line_column(location: Location) -> FileLineColLoc:
-    return FileLineColLoc(StringAttr(location.file), IntAttr(location.line), IntAttr(location.column))
+    file = location.file.encode(errors="backslashreplace").decode()  # a path may have bytes that are no text
+    return FileLineColLoc(StringAttr(file), IntAttr(location.line), IntAttr(location.column))

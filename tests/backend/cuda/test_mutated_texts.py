@@ -2,12 +2,15 @@
 
 import re
 
+import numpy as np
 import pytest
-from backend.cuda.launching import aligned, compile_for
+from backend.cuda.launching import aligned, compile_for, compile_text
 
 import deuteron
 import deuteron.language as tl
-from deuteron.errors import IRError, UsageError
+from deuteron.errors import IRError, Location, UsageError
+from deuteron.ir.location import to_attribute
+from deuteron.ir.text import parse_module, print_module
 from deuteron.tools.opt import run
 
 COUNT = 100
@@ -60,3 +63,38 @@ def test_a_text_that_was_changed_is_refused_or_is_tile_ir(rng, target, stage):
             continue
         except IRError as error:
             assert error.location is not None, f"{error}\n{other}"
+
+
+@pytest.mark.parametrize("stage", ["llir", "ptx"])
+def test_code_that_was_changed_is_refused_or_compiled(rng, stage):
+    x = aligned(rng.integers(0, 9, 64 * 64).astype("float16"))
+    text = compile_for("cuda:90", changed, x, x.astype("float32"), 1, N=16).asm[stage]
+    head, _, body = text.partition("\n")
+    for _ in range(COUNT // 10):
+        other = f"{head}\n{mutated(rng, body)}"
+        try:
+            compile_text(other, "cuda:90", stage)
+        except IRError as error:
+            assert error.location is not None, f"{error}\n{other}"
+
+
+def test_ptx_that_is_none_is_said_with_its_line():
+    x = aligned(np.zeros(64 * 64, np.float16))
+    text = compile_for("cuda:90", changed, x, x.astype("float32"), 1, N=16).asm["ptx"]
+    lines = text.splitlines()
+    number = next(number for number, line in enumerate(lines) if "st.global" in line)
+    lines[number] = "\tst.nowhere;"
+    with pytest.raises(IRError, match=rf"ptxas does not accept the PTX for sm_90a: line {number + 1}: ") as caught:
+        compile_text("\n".join(lines), "cuda:90", "ptx")
+    assert caught.value.location.line == number + 1
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\udcffb"])
+def test_the_place_of_a_kernel_may_have_any_name(name):
+    x = aligned(np.zeros(64 * 64, np.float16))
+    lines = compile_for("cuda:90", changed, x, x.astype("float32"), 1, N=16).asm["ttir"].splitlines()
+    module = parse_module("\n".join(lines))
+    for op in module.walk():
+        op.location = to_attribute(Location(f"/tmp/{name}/{name}.py", 1))
+    for target in ("cpu", "cuda:90"):
+        compile_text(print_module(module), target, "ttir")

@@ -31,7 +31,7 @@ def test_what_is_known_is_among_the_messages(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_ptxas_does_not_accept_is_an_error_of_its_own():
     """Autotuners of other programs go on with another configuration after it (Triton's name is PTXASError)."""
-    with pytest.raises(AssemblerError, match="ptxas does not accept our PTX for sm_90a"):
+    with pytest.raises(AssemblerError, match="ptxas does not accept the PTX for sm_90a"):
         assemble(".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { nonsense; }\n", "sm_90a")
 
 

@@ -145,4 +145,6 @@ class CPUBackend:
         try:
             return load_kernel(texts["obj"], metadata)
         except InternalError as error:
-            raise _without_functions(texts, metadata) or error from error
+            if refusal := _without_functions(texts, metadata):
+                raise refusal from error
+            raise

@@ -9,6 +9,7 @@ out of the cache is launched without them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -28,7 +29,7 @@ from deuteron.backend.llvm.definition import DEFINES, ENTRY
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.errors import InternalError, IRError, Location
+from deuteron.errors import AssemblerError, InternalError, IRError, Location
 from deuteron.machine.gpu import GPUConfig
 from deuteron.options import CUDAOptions, Target, make_options
 
@@ -71,10 +72,11 @@ def _parse_llvm(text: str, file: str) -> str:
 
 
 class _PTX(NamedTuple):
-    """The text, and the process of ptxas that waits for it, where one was started."""
+    """The text, the process of ptxas that waits for it, if one was started, and the file that it came from, if any."""
 
     text: str
-    assembler: AssemblerProcess | None
+    assembler: AssemblerProcess | None = None
+    file: str | None = None
 
 
 def _emit_ptx(llir: str, unit: Unit) -> Made:
@@ -92,15 +94,27 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:
-    return _PTX(text, None)
+    return _PTX(text, file=file)
 
 
 def _assemble(ptx: _PTX, unit: Unit) -> Made:
     fp_fusion = unit.options.enable_fp_fusion
-    cubin = assemble_to_fit(ptx.text, _architecture(unit), unit.facts.shared, fp_fusion, ptx.assembler)
+    try:
+        cubin = assemble_to_fit(ptx.text, _architecture(unit), unit.facts.shared, fp_fusion, ptx.assembler)
+    except AssemblerError as error:
+        if ptx.file is None:
+            raise
+        raise _refused(error, ptx.file) from error
     used = cubin.resources
     resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
     return Made(cubin.image, {"resources": resources})
+
+
+def _refused(error: AssemblerError, file: str) -> IRError:
+    """Of PTX that came as text, after its line of metadata."""
+    said = re.sub(r"ptxas \S+, line (\d+); ", lambda found: f"line {int(found[1]) + 1}: ", error.message)
+    line = re.search(r"line (\d+): ", said)
+    return IRError(said, Location(file, int(line[1]) if line else 1))
 
 
 def _disassemble(cubin: bytes, unit: Unit) -> Made:

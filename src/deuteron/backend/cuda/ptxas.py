@@ -120,7 +120,7 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, process: AssemblerProc
         raise UsageError(f"ptxas {how_it_ended}, at {size}. {_WAY_OUT}")
     if done.status != 0 or done.image is None:
         _refuse_assembly(ptx, name, done.report)
-        raise AssemblerError(f"ptxas does not accept our PTX for {name}: {_errors(done.report)}")
+        raise AssemblerError(f"ptxas does not accept the PTX for {name}: {_errors(done.report)}")
     return _cubin(done.image, done.report, known_defects(ptx, ptxas_version()))
 
 

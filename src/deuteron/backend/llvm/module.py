@@ -159,7 +159,9 @@ class Module:
     def _file(self, file: str) -> str:
         if file not in self._files:
             path = PurePath(self._path_of(file))
-            self._files[file] = self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+            # ptxas knows no escapes: in PTX a quote would end the name
+            name, folder = (escaped(part.replace('"', "'")) for part in (path.name, str(path.parent)))
+            self._files[file] = self.metadata(f'!DIFile(filename: "{name}", directory: "{folder}")')
         return self._files[file]
 
     def _subprogram(self, function: Builder, file: str, line: int) -> tuple[str, str]:
@@ -181,3 +183,9 @@ class Module:
             self._named_metadata["llvm.dbg.cu"] = [unit]
             self._named_metadata["llvm.module.flags"] = [self.metadata('!{i32 2, !"Debug Info Version", i32 3}')]
         return self._named_metadata["llvm.dbg.cu"][0]
+
+
+def escaped(text: str) -> str:
+    """A text as it stands between the quotes of a string of LLVM IR."""
+    plain = frozenset(range(32, 127)) - frozenset(b'"\\')
+    return "".join(chr(byte) if byte in plain else f"\\{byte:02X}" for byte in text.encode())

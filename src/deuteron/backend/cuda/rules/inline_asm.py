@@ -15,6 +15,7 @@ from deuteron.backend.gpu.fragment import Fragment, Operand
 from deuteron.backend.gpu.rules.map_elementwise import in_groups
 from deuteron.backend.gpu.words import pack, unpack, word_type
 from deuteron.backend.llvm.builder import Touches
+from deuteron.backend.llvm.module import escaped
 from deuteron.backend.llvm.types import Value, is_float
 from deuteron.ir.tt.inline_asm import element_bits
 from deuteron.ptx.inline import REGISTER_BITS, Constraints, parse_constraints, per_register
@@ -48,17 +49,11 @@ def _assembly(ctx: Context, op: Operation, constraints: Constraints, inputs: Seq
     touches = Touches.NOTHING if is_pure else Touches.MEMORY
     returned = types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     # A newline before the end of the scope: the template may end with a comment.
-    text = _escaped("{ " + op.asm_string.data + "\n}")
+    text = escaped("{ " + op.asm_string.data + "\n}")
     result = b.assembly(touches, returned, text, constraints.text, *inputs, attributes="convergent nounwind")
     values = [result] if len(types) == 1 else [b.extractvalue(result, n, type) for n, type in enumerate(types)]
     bits = [f"i{REGISTER_BITS[letter]}" for letter in constraints.outputs]
     return [b.bitcast(value, type) for value, type in zip(values, bits, strict=True)]
-
-
-def _escaped(text: str) -> str:
-    """As a string of LLVM IR."""
-    plain = frozenset(range(32, 127)) - frozenset(b'"\\')
-    return "".join(chr(byte) if byte in plain else f"\\{byte:02X}" for byte in text.encode())
 
 
 def _words(ctx: Context, elements: Sequence[Value], type: Attribute) -> list[Value]:
