@@ -6,7 +6,7 @@ plan/                               on tile IR: what is kept in memory, which lo
 loops.py rules/                     code for the nests, and for each op, one file per op family
 context.py emitter.py fragment.py algebra.py    what is known while code is emitted
 access.py lane_loops.py places.py elements.py formats.py    the user's memory, the scratch memory, element types
-microkernel.py transpose.py         matrix products
+microkernel.py transpose.py         matrix products; shared_products.py: equal ones, once
 math.py                             the mathematical functions, of those of backend/math
 driver.py trampoline.py thread_pool.py pool_code.py pool_layout.py together.py control.py    launching
 target.py                           what a CPU has

@@ -9,7 +9,7 @@ Only here are rules looked up, the debug location set, and op and location added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -57,7 +57,7 @@ class Context:
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
     `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end, where
     they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `read_directly`: whether a product needs no
-    copies of A, where only the loop's beginning knows.
+    copies of A, where only the loop's beginning knows. `repeated_products`: kinds of products that are functions.
     """
 
     module: Module
@@ -87,6 +87,7 @@ class Context:
     lane_functions: set[str] = field(default_factory=set)
     limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
     last_spans: dict[Operation, Value] = field(default_factory=dict)
+    repeated_products: Collection[Hashable] = ()
     _computed: Collection[SSAValue] = ()
     _debug: dict = field(default_factory=dict)
 

@@ -55,6 +55,7 @@ from deuteron.backend.cpu.rules.debug import describe_assertion
 from deuteron.backend.cpu.rules.reused import new_words
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
+from deuteron.backend.cpu.shared_products import repeated_products
 from deuteron.backend.cpu.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
@@ -178,6 +179,7 @@ def _emit_program(
     countdown = Countdown(*rest[-2:], entry.uses_tiles, entry.has_atomics) if options.interruptible else None
     known = (frozenset(waiting), asserts, entry.streams, countdown)
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
+    ctx.repeated_products = repeated_products(plan.body)
     block = plan.function.body.block
     ctx.bind_block(block)
     prepare_checks(ctx)

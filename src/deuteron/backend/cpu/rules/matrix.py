@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 from deuteron.backend.cpu.amx import emit_tile_matmul
-from deuteron.backend.cpu.blocking import MatmulShape
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.microkernel import emit_matmul
@@ -16,6 +15,7 @@ from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
+from deuteron.backend.cpu.shared_products import call_matmul, kind_of, matmul_shape
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.types import Value, byte_width, const, zero
 from deuteron.errors import CompilationError
@@ -98,15 +98,9 @@ def _emit_product(
     ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None, depth: Value | None = None
 ) -> None:
     a, bm, c = addresses
-    m, n, k = _sizes(item)
-    b, product = ctx.emitter.innermost(), item.product
-    lda, ldb, ldc = (place.strides[-2] for place in (item.a, item.b, item.result))
+    b, product, shape = ctx.emitter.innermost(), item.product, matmul_shape(item)
     if item.packed is not None:
-        bm, ldb = address(ctx, item.packed), item.packed.strides[-2]
-    if product is not None:
-        lda //= product.group
-    panel = item.panels.pitch // item.panels.group if item.panels else 0
-    shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
+        bm = address(ctx, item.packed)
     from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
     given = depth, from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
     ctx.locate(item.op)  # after what was computed of other ops
@@ -115,7 +109,8 @@ def _emit_product(
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)
-    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
+    emit = call_matmul if kind_of(item) in ctx.repeated_products else emit_matmul
+    emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
 
 
 def _needed_rows(ctx: Context, item: Dot) -> Value:
