@@ -38,7 +38,7 @@ def cos(x: Number) -> Number:
 
 
 def tan(x: Number) -> Number:
-    if not x.is_double and x.unit.doubles:
+    if not x.is_double and x.unit.doubles and not x.unit.fuses:
         return tan(x.extend("double")).narrow("float")
     reduce = trigonometry.reduce_angle if x.is_double else float_trigonometry.reduce_angle
     r, rest, n = (x.make(value) for value in reduce(x.b, x.value))
