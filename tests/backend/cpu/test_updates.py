@@ -181,3 +181,23 @@ def test_a_child_forked_while_a_thread_is_alone_launches():
     assert os.waitpid(child, 0)[1] == 0
     thread.join()
     assert out[:64].tolist() == [rounds + 1.0] * 64
+
+
+@deuteron.jit
+def add_products(x, y, places, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    product = tl.load(x + i, mask=i < n, other=0.0) * tl.load(y + i, mask=i < n, other=0.0)
+    tl.atomic_add(out + tl.load(places + i, mask=i < n, other=0), product, mask=i < n)
+    tl.atomic_add(out + n + i, product, mask=i < n)
+
+
+def test_products_are_rounded_before_they_are_added(monkeypatch, rng):
+    """As where another thread updates, too: what a launch gives does not depend on that."""
+    n, found = 500, []
+    x, y = (rng.random(n, np.float32) for _ in range(2))
+    places, first = rng.integers(0, n, n).astype(np.int32), rng.random(2 * n, np.float32)
+    for interprets in ("0", "1"):
+        monkeypatch.setenv("DEUTERON_INTERPRET", interprets)
+        found.append(first.copy())
+        add_products[(8,)](x, y, places, found[-1], n, BLOCK=64)
+    np.testing.assert_array_equal(*found)

@@ -7,6 +7,7 @@ fp16 add:   do: old = *p; new = round(old + x) while not cmpxchg(p, old, new)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.ir import Attribute, Operation
 
@@ -42,7 +43,7 @@ _COMBINATIONS = {
     AtomicKind.OR: Builder.or_,
     AtomicKind.XOR: Builder.xor,
     AtomicKind.ADD: Builder.add,
-    AtomicKind.FADD: Builder.fadd,
+    AtomicKind.FADD: partial(Builder.fadd, flags=""),  # of a product that is rounded, as by an instruction
     AtomicKind.MAX: Builder.smax,
     AtomicKind.MIN: Builder.smin,
     AtomicKind.UMAX: Builder.umax,
