@@ -191,6 +191,12 @@ def test_link_refuses(folder: Path):
     assert result.stderr == "error: the header 'none.h' does not exist\n"
 
 
+def test_link_refuses_the_name_of_a_header_of_c(folder: Path):
+    result = CliRunner().invoke(main, ["link", "none.h", "-o", "out/math"])
+    check_refused(result, folder)
+    assert result.stderr.startswith("error: 'math.h' would be included in the place of <math.h>")
+
+
 @pytest.mark.parametrize("version", ["", '"version": 0, '])
 def test_link_refuses_metadata_of_another_version(folder: Path, version: str):
     (folder / "other.h").write_text("")

@@ -3,6 +3,8 @@ makes of itself, as of `memcpy`.
 
 The names are those that the headers of C11 declare, which no program may give to functions of its own, and what GCC
 knows besides. Others, as `read` and `select` of POSIX, kernels may have.
+
+Its headers, too: a `time.h` of ours in a folder that a compiler is told of is what every `#include <time.h>` gets.
 """
 
 from __future__ import annotations
@@ -50,3 +52,11 @@ C_LIBRARY = frozenset(
         *(name + kind for name in _OF_EVERY_FLOAT.split() for kind in ("", "f", "l")),
     ]
 )
+# Of C11, those of glibc and POSIX that they include or that programs do most, and CUDA's, which emitted code includes.
+_HEADERS = """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    alloca dirent dlfcn endian fcntl features getopt malloc memory poll pthread regex sched search semaphore strings
+    unistd cuda cuda_bf16 cuda_fp16 cuda_runtime cuda_runtime_api
+"""
+C_HEADERS = frozenset(_HEADERS.split())

@@ -25,6 +25,7 @@ from pathlib import Path
 from deuteron.aot.c_types import c_parameter
 from deuteron.aot.dispatch import Chooser, linked_functions
 from deuteron.aot.metadata import KernelRecord, read_record
+from deuteron.aot.naming import check_header_name
 from deuteron.aot.output import write_files
 from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import c_target
@@ -53,6 +54,7 @@ def link_kernels(headers: Sequence[Path], out_path: Path, tuned: Sequence[Path] 
         raise UsageError("nothing to link: name the headers that `deuteron compile` wrote")
     distinct = list({header.resolve(): header for header in headers}.values())
     base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
+    check_header_name(base.name)
     header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
     if header.resolve() in (one.resolve() for one in distinct):
         raise UsageError(

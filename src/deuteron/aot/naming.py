@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deuteron.aot.c_library import C_LIBRARY
+from deuteron.aot.c_library import C_HEADERS, C_LIBRARY
 from deuteron.errors import UsageError
 from deuteron.language.function import ascii_name
 
@@ -85,6 +85,18 @@ def is_function_name(name: str) -> bool:
     """Whether a C function can be called that, in any program."""
     is_free = name not in _RESERVED and name not in C_LIBRARY and not _OF_COMPILERS.match(name)
     return is_free and _IDENTIFIER.fullmatch(name) is not None
+
+
+def is_namespace(name: str) -> bool:
+    """Whether C++ can have a namespace of that name, such as `acme::norms`, beside the headers of the C library."""
+    outer, *inner = name.split("::")
+    return is_function_name(outer) and all(_IDENTIFIER.fullmatch(one) and one not in _RESERVED for one in inner)
+
+
+def check_header_name(name: str) -> None:
+    """Raise UsageError where `name.h` would be included for a header of the C library, or of CUDA."""
+    if name in C_HEADERS:
+        raise UsageError(f"'{name}.h' would be included in the place of <{name}.h>: choose another name than '{name}'")
 
 
 def check_function_name(name: str) -> None:

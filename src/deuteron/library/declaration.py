@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from deuteron.aot.naming import is_function_name
+from deuteron.aot.naming import check_header_name, is_function_name, is_namespace
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 from deuteron.settings import BOUNDS, settings
@@ -184,9 +184,7 @@ class Library:
             raise self.error(f'\'targets\' is a list such as ["cpu", "cuda:90"], got {self.targets!r}', "targets")
         for i, target in enumerate(self.targets):
             self._check_target(i, target)
-        is_text = isinstance(self.namespace, str | None)
-        if not is_text or not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
-            raise self.error(f"{self.namespace!r} cannot be a namespace of C++", "namespace")
+        self._check_names_in_c()
         for key in ("shared", "torch", "line_info"):
             if not isinstance(getattr(self, key), bool):
                 raise self.error(f"'{key}' is true or false, got {getattr(self, key)!r}", key)
@@ -217,6 +215,15 @@ class Library:
 
     def error(self, message: str, *keys: str | int) -> UsageError:
         return UsageError(message, self.place(*keys))
+
+    def _check_names_in_c(self) -> None:
+        try:
+            check_header_name(self.name)
+        except UsageError as error:
+            raise self.error(error.message) from None
+        if not isinstance(self.namespace, str | None) or not is_namespace(self.cxx_namespace):
+            advice = ": give a 'namespace'" if self.namespace is None else ""
+            raise self.error(f"{self.namespace or self.name!r} cannot be a namespace of C++{advice}", "namespace")
 
     def _check_objects(self) -> None:
         if not isinstance(self.objects, list | tuple):
