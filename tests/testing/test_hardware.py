@@ -48,7 +48,7 @@ def test_allclose_is_relative_to_the_greatest():
 def test_clocks_are_locked_and_unlocked(tmp_path, monkeypatch):
     """By `nvidia-smi`, for which a script stands that writes down what it is asked."""
     log, script = tmp_path / "log", tmp_path / "nvidia-smi"
-    script.write_text(f'#!/bin/sh\necho "$3 $4" >> {log}\n[ "${{3#--query}}" = "$3" ] || echo 1350, 1215\n')
+    script.write_text(f'#!/bin/sh\necho "$3 $4" >> "{log}"\n[ "${{3#--query}}" = "$3" ] || echo 1350, 1215\n')
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with set_gpu_clock() as (tflops, gbps):

@@ -48,7 +48,9 @@ def test_its_version_is_asked_once_and_anew_when_it_is_another(tmp_path, monkeyp
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
     program, log = tmp_path / "ptxas", tmp_path / "log"
     for release in ("12.9", "13.3"):
-        program.write_text(f"#!/bin/sh\necho asked >> {log}\necho 'Cuda compilation tools, release {release}, V1'\n")
+        program.write_text(
+            f"#!/bin/sh\necho asked >> \"{log}\"\necho 'Cuda compilation tools, release {release}, V1'\n"
+        )
         program.chmod(0o755)
         for _ in range(3):
             ptxas._version_of.cache_clear()  # as in another process
