@@ -201,3 +201,23 @@ def test_promises_about_rows_that_are_loaded_once(draw, poisoned, check):
     w[-1] = 0
     promised_rows[(1,)](x, words, out, K, M=M, N=N, BK=64, num_warps=1)
     np.testing.assert_allclose(out, x.astype(np.float64) @ w.reshape(K, N), rtol=1e-3, atol=1e-2)
+
+
+@deuteron.jit
+def doubled_product(a_ptr, b_ptr, out_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    rows, columns, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + ks[None, :])
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + columns[None, :])
+        acc = tl.dot(a * 2, b, acc, input_precision="ieee")
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc)
+
+
+def test_two_iterations_that_are_more_than_shared_memory(draw, poisoned, check):
+    """Of 48 KB each, beside 32 KB that are computed: sm_89 and 120 have 99 KB. Triton needs 80 with two stages."""
+    m, n, k, block = 128, 64, 192, 64
+    a, b, out = draw("float32", (m, k), -4, 4), draw("float32", (k, n), -4, 4), poisoned("float32", (m, n))
+    a, b = np.round(a), np.round(b)
+    doubled_product[(1,)](a, b, out, k, M=m, N=n, BK=block, num_stages=2)
+    check(out, 2 * a @ b)

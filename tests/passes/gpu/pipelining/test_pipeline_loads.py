@@ -9,7 +9,6 @@ from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
-from deuteron.errors import OutOfResources
 
 pytestmark = pytest.mark.usefixtures("by_pointers")
 
@@ -99,9 +98,12 @@ def test_of_more_stages_than_there_is_room_for_there_are_as_many_as_fit(target, 
     assert buffers(text) == [slots, slots]
 
 
-def test_tiles_of_which_not_two_fit():
-    with pytest.raises(OutOfResources, match="needs 131072, the target has 101376"):
-        compile_for("cuda:86", dot, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
+@pytest.mark.parametrize("stages", [2, 10])
+def test_tiles_of_which_not_two_fit_are_loaded_in_their_iteration(stages):
+    kernel = compile_for("cuda:86", dot, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=stages, num_warps=8)
+    assert "async" not in kernel.asm["ttgir"]
+    assert "shared memory has no room for two iterations" in kernel.asm["ttgir"]
+    assert kernel.metadata.shared <= 101376
 
 
 @deuteron.jit

@@ -193,6 +193,19 @@ def _other_bytes(
     return sum(map(num_bytes_of, kept)) + max(converted, default=0)
 
 
+def _leave_without_room(loop: scf.ForOp, loads: list[BufferedLoad], config: GPUConfig) -> None:
+    """Leave all loads where they are, if shared memory certainly has no room for two iterations of them, beside the
+    largest of the other tiles that dots of the loop read there.
+    """
+    loaded, allocs = {one.load.result for one in loads}, nested_ops(function_of(loop), LocalAllocOp)
+    others = (op.result.type.tile for op in allocs if loaded.isdisjoint(op.operands) and _is_used_in(op, loop))
+    needed = 2 * sum(num_bytes_of(one.buffer.tile) for one in loads) + max(map(num_bytes_of, others), default=0)
+    if needed > config.machine.shared.max_bytes:
+        for one in loads:
+            remark(one.load, Kind.NOT_AHEAD, "shared memory has no room for two iterations", bytes=needed)
+        loads.clear()
+
+
 def _is_used_in(alloc: LocalAllocOp, loop: scf.ForOp) -> bool:
     return any(loop.is_ancestor(use.operation) for use in alloc.result.uses)
 
@@ -246,6 +259,7 @@ class PipelineLoads(Optimisation):
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
         chosen = choose_loads(loop, info, hint is not None, self.config.machine)
+        _leave_without_room(loop, chosen.copied, self.config)
         schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
         loop = prefetch(loop, chosen.into_registers(schedule.distance))
         if chosen.copied:
