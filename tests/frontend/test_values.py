@@ -94,6 +94,31 @@ def test_target(target, stored):
     assert "value = 0 : i32" in generic_text(lower_function(asks, {"p": "*i32"}, {}), locations=False)
 
 
+@constexpr_function
+def stage():
+    target = tl.target_info.current_target()
+    return 0 if target is None else 2 if tl.target_info.cuda_capability_geq(9) else 1
+
+
+@jit
+def asks_in_python(p):
+    tl.store(p, stage())
+
+
+@pytest.mark.parametrize(("target", "stored"), [(Target("cuda", 90), 2), (Target("cpu", "native"), 1), (None, 0)])
+def test_a_function_of_python_asks_for_the_target_of_the_kernel(target, stored):
+    text = generic_text(lower_function(asks_in_python, {"p": "*i32"}, {}, target=target), locations=False)
+    assert f"value = {stored} : i32" in text
+
+
+def test_python_asks_for_the_target_of_a_launch(monkeypatch):
+    monkeypatch.setenv("DEUTERON_TARGET", "cuda:90")
+    info = tl.target_info
+    assert info.is_cuda() and info.cuda_capability_geq(9) and not info.cuda_capability_geq(10, minor=0)
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    assert not (info.is_cuda() or info.is_hip()) and info.current_target().backend == "cpu"
+
+
 def test_the_name_of_a_kernel():
     assert "asked" in generic_text(lower_function(asks, {"p": "*i32"}, {}, name="asked"), locations=False)
 

@@ -19,6 +19,7 @@ from deuteron.frontend.inline import misfit
 from deuteron.frontend.python_values import from_python, kernel_calls, semantic_of, to_python
 from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import unwrap
+from deuteron.language.target_info import asked_for
 
 _ITERATORS = (list, enumerate, zip, reversed, type(reversed(range(0))))
 
@@ -95,7 +96,8 @@ def call_at_compile_time(
     One with a parameter `_semantic`, as Triton's own functions have it, can call functions of the language with it.
     """
     try:
-        result = from_python(_run(ctx, function, args, kwargs or {}))
+        with asked_for(ctx.target):
+            result = from_python(_run(ctx, function, args, kwargs or {}))
     except DeuteronError:
         raise
     except Exception as error:

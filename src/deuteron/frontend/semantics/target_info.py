@@ -17,17 +17,17 @@ def current_target(ctx: Context) -> Any:
 
 
 def is_cuda(ctx: Context) -> bool:
-    return ctx.target is not None and ctx.target.backend == "cuda"
+    return target_info.is_cuda.answer(ctx.target)
 
 
 def is_hip(ctx: Context) -> bool:
-    return ctx.target is not None and ctx.target.backend == "hip"
+    return target_info.is_hip.answer(ctx.target)
 
 
 def cuda_capability_geq(ctx: Context, major: Value, minor: Value = 0) -> bool:
     if is_runtime((major, minor)):
         raise ctx.error(f"A compute capability is two known numbers, got {describe(major)} and {describe(minor)}.")
-    return is_cuda(ctx) and divmod(int(ctx.target.arch), 10) >= (major, minor)
+    return target_info.cuda_capability_geq.answer(ctx.target, major, minor)
 
 
 RULES = {
