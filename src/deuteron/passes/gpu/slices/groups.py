@@ -59,8 +59,6 @@ from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to
 MANY, IN_SLICE = 64, 16
 # Of a slice with a dot: two rows of instructions for matrices of a tile of 128 columns in one warp.
 MOST_IN_SLICE = 128
-# Sums of a slice by multiply-adds, of which each needs operands from shared memory: 4x8 take 12 for 32.
-SUMS_IN_SLICE = 32
 # Instructions from which on an op does as well, and those of a slice, as of loops of dots: it may have fewer registers.
 HEAVY, OF_SLICE, LEAST_IN_SLICE = 1024, 2048, 4
 # Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
@@ -272,7 +270,8 @@ def _slice_bits(op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> int:
     if isinstance(op, GatherOp) and axis == op.axis.value.data:
         return min(bits, log2(exchange_slices(op)))
     if isinstance(op, SlicedDotOp):
-        return min(bits, max(log2(registers_of(op.result)) - log2(SUMS_IN_SLICE), 0))
+        # Its sums need operands from shared memory: 4x8 take 12, and 2x8 take 10.
+        return min(bits, max(log2(registers_of(op.result)) - log2(2 * IN_SLICE), 0))
     return min(bits, log2(dot_slices(op, axis))) if isinstance(op, DotOp) else bits
 
 
