@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deuteron.backend.math import conversions
-from deuteron.dtypes import FLOATS, FP8E4B8, FP8E4B15, FP8E4NV, FP8E5, FP16
+from deuteron.dtypes import FLOATS, FP8E4B8, FP8E4B15, FP8E4NV, FP8E5, FP16, FloatType
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 WIDTHS = [1, 8, 16]
@@ -101,6 +101,7 @@ def test_fp8_through_half(elementwise, format, arch, width):
 
 
 def test_which_are_part_of_half():
+    assert not conversions.is_part_of_half(FloatType("mini", "mini", "mini", "mini", 4, 3, 7))  # 0x78 is infinite
     assert [format for format in FLOATS if conversions.is_part_of_half(format)] == [FP8E4NV, FP8E5, FP8E4B8, FP8E4B15]
 
 

@@ -123,9 +123,11 @@ def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
 
 
 def is_part_of_half(format: FloatType) -> bool:
-    """Whether the codes of a format of 8 bits are codes of fp16 with less mantissa, and maybe less exponent."""
-    is_shorter = format.exponent_bits < FP16.exponent_bits or format.specials is FP16.specials
-    return format.bits == 8 and is_shorter
+    """Whether the codes of a format of 8 bits are codes of fp16 with less mantissa, or, where none is infinite, with
+    less exponent as well.
+    """
+    missing = FP16.exponent_bits - format.exponent_bits
+    return format.bits == 8 and (missing == 0 if format.has_infinity else missing > 0)
 
 
 def widen_through_half(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
