@@ -37,6 +37,7 @@ from deuteron.backend.llvm.intrinsics import PROBES
 from deuteron.backend.llvm.loops_apart import LONG, keep_loops_apart
 from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
+from deuteron.backend.llvm.pass_managers import freed
 from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
 
@@ -144,8 +145,8 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: 
     options.loop_vectorization = options.slp_vectorization = False
     options.loop_unrolling = options.loop_interleaving = False
     builder = llvm.create_pass_builder(machine, options)
-    passes = _passes_by_length() if _is_long(module) else builder.getModulePassManager()
-    passes.run(module, builder)
+    with freed(_passes_by_length() if _is_long(module) else builder.getModulePassManager()) as passes:
+        passes.run(module, builder)
 
 
 def _is_long(module: llvm.ModuleRef) -> bool:

@@ -22,6 +22,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.parse import parsed
+from deuteron.backend.llvm.pass_managers import freed
 from deuteron.errors import InternalError
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -87,12 +88,12 @@ def _check_selection(llir: str) -> None:
 
 
 def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_dead_code_elimination_pass()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
+    with freed(llvm.create_new_function_pass_manager()) as passes:
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_dead_code_elimination_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
