@@ -184,6 +184,20 @@ def test_a_text_that_is_cut_off_or_has_something_strange_in_it(opt, text, place,
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("; LLVM IR", "Unexpected character: ;"), ("module {\n" * 3000, "regions are too deep in each other")],
+)
+def test_a_text_of_another_kind(opt, text, message):
+    result = opt(input=text)
+    assert result.exit_code == 1 and re.match(rf"<stdin>:\d+:\d+: error: {message}", result.stderr), result.output
+
+
+def test_a_mark_of_the_order_of_bytes_is_no_part_of_a_text(opt):
+    Path("k.ttir").write_text(TEXT, encoding="utf-8-sig")
+    assert printed(opt("k.ttir")) == printed(opt(input=TEXT)).replace("<stdin>", "k.ttir")
+
+
 def all_passes(base: type) -> set[type]:
     return {base}.union(*map(all_passes, base.__subclasses__()))
 

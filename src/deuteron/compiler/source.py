@@ -140,7 +140,7 @@ class IRSource:
 def read_text(path: Path) -> str:
     """The text of a file; raises UsageError where it cannot be read."""
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -147,11 +147,16 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     context = make_context()
     context.load_dialect(cf.Cf)
     context.load_op(AtomicPollOp)
-    parser = _Parser(context, text, file)
+    try:
+        parser = _Parser(context, text, file)
+    except ParseError as error:  # of the first token
+        raise IRError(error.msg, _place(error.span)) from error
     try:
         module = parser.parse_module()
         _forget_empty_names(module)
         make_native(module)
+    except RecursionError as error:
+        raise IRError("regions are too deep in each other", _place(parser._current_token.span)) from error
     except ParseError as error:
         raise IRError(_said(parser, error), _use_of_undefined(parser, text, file) or _place(error.span)) from error
     except VerifyException as error:

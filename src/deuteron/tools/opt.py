@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deuteron.compiler.source import read_text
 from deuteron.errors import UsageError
 from deuteron.tools.command import Command
 
@@ -57,14 +58,7 @@ def command(path: str, passes: str, is_list: bool, **request: object) -> None:
 
 
 def _read(path: str) -> str:
-    if path == "-":
-        return sys.stdin.read()
-    try:
-        return Path(path).read_text()
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"cannot read '{path}': {error}") from error
+    return sys.stdin.read() if path == "-" else read_text(Path(path))
 
 
 def run(
