@@ -27,7 +27,6 @@ from deuteron.compiler.inspection import InspectedStages, with_inspection
 from deuteron.compiler.kept import KeptKernel
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
-from deuteron.compiler.made_for import with_embedded
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, find_stage
 from deuteron.errors import LaunchError, StrictError, UsageError
@@ -274,6 +273,8 @@ def _lower(source: ASTSource, unit: Unit) -> Any:
 def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path | None) -> Walk:
     stage = find_stage(backend.stages, source.stage)
     if stage.describe is None:
+        from deuteron.compiler.made_for import with_embedded  # deferred: of texts only
+
         unit = with_embedded(unit, stage, source.text, source.file)
     walk = Walk(backend.stages, unit, folder)
     walk.begin_at(stage, source.text, source.file)

@@ -23,7 +23,6 @@ from deuteron.backend.metadata import METADATA_MARK
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
-from deuteron.compiler.made_for import as_overridden, without_metadata
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.settings import settings
@@ -55,6 +54,8 @@ class Walk:
 
     def begin_at(self, stage: Stage, text: str, file: str) -> None:
         """Take a text for what `stage` makes; for the first stage it is what that stage is given."""
+        from deuteron.compiler.made_for import without_metadata  # deferred: of texts only
+
         with self._timed("source"), self._wrapped(stage.name, lambda: text):
             product = stage.parse(without_metadata(stage, text), file)
             if stage.describe is not None:
@@ -86,6 +87,8 @@ class Walk:
 
     def _overridden(self, stage: Stage, file: Path) -> Any:
         """What is in the file instead of what the stage made, if it is for this compile."""
+        from deuteron.compiler.made_for import as_overridden, without_metadata  # deferred: of texts only
+
         text = read_text(file)
         product = stage.parse(without_metadata(stage, text), str(file))
         self.unit = as_overridden(self.unit, stage, text, product, str(file))
