@@ -68,6 +68,17 @@ def test_a_function_within_another_has_its_key_back():
     assert inner.cache_key == key
 
 
+def test_the_names_that_a_function_can_use():
+    step = deuteron.language.constexpr(3)
+
+    @deuteron.jit
+    def inner(x):
+        return x + step
+
+    scope = inner.get_capture_scope()
+    assert scope["step"] is step and scope["added"] is added and "step" not in added.get_capture_scope()
+
+
 def test_a_text_that_is_no_function():
     for text in ("def added(:", "x = 1\n"):
         with pytest.raises(UsageError, match="the new source of 'added'"):

@@ -108,6 +108,11 @@ class SourceFunction(ByName):
         if value is not None and value is not self.fn.__globals__:
             raise UsageError(f"'{self.__name__}' is of the module that defines it: give it another function as `fn`")
 
+    def get_capture_scope(self) -> dict[str, Any]:
+        """The names that the function can use, by value: of its module, and of the functions that it is defined in."""
+        cells = zip(self.fn.__code__.co_freevars, self.fn.__closure__ or (), strict=True)
+        return self.fn.__globals__ | {name: cell.cell_contents for name, cell in cells}
+
     @property
     def hash(self) -> str:
         """The cache key. Triton keeps it, so that programs set it to None to have it computed again, as it is here."""
