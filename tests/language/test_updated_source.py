@@ -77,6 +77,7 @@ def test_the_names_that_a_function_can_use():
 
     scope = inner.get_capture_scope()
     assert scope["step"] is step and scope["added"] is added and "step" not in added.get_capture_scope()
+    assert not inner.is_gluon()
 
 
 def test_a_text_that_is_no_function():

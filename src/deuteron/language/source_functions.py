@@ -113,6 +113,10 @@ class SourceFunction(ByName):
         cells = zip(self.fn.__code__.co_freevars, self.fn.__closure__ or (), strict=True)
         return self.fn.__globals__ | {name: cell.cell_contents for name, cell in cells}
 
+    def is_gluon(self) -> bool:
+        """Never: that is a language of Triton's own compiler."""
+        return False
+
     @property
     def hash(self) -> str:
         """The cache key. Triton keeps it, so that programs set it to None to have it computed again, as it is here."""
