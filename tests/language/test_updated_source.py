@@ -1,5 +1,8 @@
 """`_unsafe_update_src`: another text for a function; kernels that use it are compiled anew."""
 
+import inspect
+from types import FunctionType
+
 import numpy as np
 import pytest
 
@@ -78,6 +81,20 @@ def test_the_names_that_a_function_can_use():
     scope = inner.get_capture_scope()
     assert scope["step"] is step and scope["added"] is added and "step" not in added.get_capture_scope()
     assert not inner.is_gluon()
+
+
+def test_a_kernel_that_a_program_makes_of_a_text():
+    def template():
+        pass
+
+    made = FunctionType(template.__code__, {**globals(), "STEP": tl.constexpr(4)})
+    made.__name__ = "stepped"
+    made.__signature__ = inspect.signature(lambda x_ptr: None)
+    fn = deuteron.jit(made)
+    fn._unsafe_update_src("def stepped(x_ptr):\n    tl.store(x_ptr, tl.load(x_ptr) + STEP)\n")
+    x = np.ones(1, np.int32)
+    fn[(1,)](x)
+    assert x[0] == 5
 
 
 def test_a_text_that_is_no_function():

@@ -109,6 +109,13 @@ def read_source(fn: Callable[..., Any], file_lines: Sequence[str] = ()) -> Funct
     )
 
 
+def source_of_text(fn: Callable[..., Any], text: str) -> FunctionSource:
+    """A source for a function that has none of its own to read, in the place where its code says that it is."""
+    nothing = (f"def {fn.__name__}(): pass\n",)
+    place = FunctionSource(fn.__code__.co_filename, fn.__code__.co_firstlineno, nothing, _parse(nothing))
+    return place.with_definition(text)
+
+
 def _definition_of(fn: Callable[..., Any], file_lines: Sequence[str]) -> tuple[list[str], int, ast.stmt]:
     if type(fn) is FunctionType and fn.__name__ == "<lambda>":
         lines, first_line, tree = definition_of_lambda(fn)

@@ -28,7 +28,7 @@ from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
-from deuteron.language.source import FunctionSource, lines_of_file, read_source
+from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
 
 # Whose classes have no methods that users write; where `triton` is Deuteron, its classes say that they are of that.
 _WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
@@ -94,7 +94,12 @@ class SourceFunction(ByName):
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Take another text for the source; kernels that use it are compiled anew when they are launched next."""
-        self.__dict__["source"] = self.source.with_definition(new_src)
+        try:
+            source = self.source
+        except UsageError:  # a function that a program made, to give it a text
+            self.__dict__["source"] = source_of_text(self.fn, new_src)
+        else:
+            self.__dict__["source"] = source.with_definition(new_src)
         self.__dict__.pop("_names_outside", None)
         SourceFunction.num_updates += 1
 
