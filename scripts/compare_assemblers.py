@@ -19,7 +19,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from deuteron.backend.cuda.ptxas import assemble
+from deuteron.backend.cuda.assembler.ptxas import assemble
 
 _PTX_INPUT = 2
 _TARGET = re.compile(r"\.target\s+(\w+)")

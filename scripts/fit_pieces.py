@@ -1,4 +1,4 @@
-"""Coefficients of the functions that `backend/cpu/erf_pieces.py` and `tanh_pieces.py` compute by pieces; needs mpmath.
+"""Coefficients of the functions that `backend/cpu/math` (erf, tanh) computes by pieces; needs mpmath.
 
     python scripts/fit_pieces.py erf        the rows of `_PIECES`, and the largest error of each in ulp of the result
 

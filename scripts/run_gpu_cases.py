@@ -231,7 +231,7 @@ class GPU:
     def __init__(self) -> None:
         import torch
 
-        from deuteron.backend.cuda.driver import load_kernel
+        from deuteron.backend.cuda.launch.driver import load_kernel
         from deuteron.backend.metadata import KernelMetadata
 
         self._torch, self._load, self._read = torch, load_kernel, KernelMetadata.from_json

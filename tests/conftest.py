@@ -34,7 +34,7 @@ import numpy as np
 import pytest
 
 import deuteron
-from deuteron.backend.cpu.thread_pool import thread_pool
+from deuteron.backend.cpu.launch.thread_pool import thread_pool
 
 # A shell that starts the tests in the background has this signal ignored, by what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from deuteron.analysis.access_vectors import access_vectors, copy_vectors, leaders
-from deuteron.analysis.axis_info import AxisInfo
+from deuteron.analysis.addresses.access_vectors import access_vectors, copy_vectors, leaders
+from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.layout.distributed import blocked
 from deuteron.layout.linear import LinearLayout
 from deuteron.layout.shared import mma_shared, row_major

@@ -6,8 +6,8 @@ import numpy as np
 from ir_text import parse_kernel
 from processor_time import slowness, used
 
-from deuteron.analysis.apart import pairs_apart, take_apart
-from deuteron.analysis.points_to import Targets
+from deuteron.analysis.aliasing.apart import pairs_apart, take_apart
+from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.tt.apart import Pair
 

@@ -6,7 +6,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.argument_expressions import expression_of
+from deuteron.analysis.addresses.argument_expressions import expression_of
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
 

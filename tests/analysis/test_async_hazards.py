@@ -5,7 +5,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
-from deuteron.analysis.shared_hazards import HazardAnalysis
+from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp

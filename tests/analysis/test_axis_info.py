@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis_info import AxisInfo
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp

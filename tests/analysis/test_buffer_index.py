@@ -3,7 +3,7 @@
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
-from deuteron.analysis.buffer_index import BufferIndex, after, in_next_iteration, index_of
+from deuteron.analysis.shared_memory.buffer_index import BufferIndex, after, in_next_iteration, index_of
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.ring import RingNextOp

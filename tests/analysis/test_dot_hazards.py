@@ -5,8 +5,8 @@ from analysis.dot_line import SUMS, Line
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
-from deuteron.analysis.shared_hazards import HazardAnalysis
-from deuteron.analysis.shared_liveness import Interval, shared_buffers
+from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis
+from deuteron.analysis.shared_memory.shared_liveness import Interval, shared_buffers
 from deuteron.ir.arith import constant
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import ReturnOp

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
-from deuteron.analysis.dot_waits import check_waits, wait_for
+from deuteron.analysis.shared_memory.dot_waits import check_waits, wait_for
 from deuteron.errors import IRError
 from deuteron.ir.arith import constant
 from deuteron.ir.builder import Builder

@@ -5,8 +5,8 @@ from ir_text import parse_kernel
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.element_order import ElementOrder
-from deuteron.analysis.program_order import writers_in
+from deuteron.analysis.aliasing.element_order import ElementOrder
+from deuteron.analysis.aliasing.program_order import writers_in
 from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp

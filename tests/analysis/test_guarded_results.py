@@ -3,9 +3,9 @@
 import pytest
 from ir_text import parse_kernel, value_named
 
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.guarded_results import is_guarded
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.tile_polynomials import TilePolynomials
 
 PARAMETERS = "%m: i32, %n: i32, %p: tensor<32x32x!tt.ptr<f32>>, %q: tensor<32x!tt.ptr<f32>>, %x: tensor<32x32xf32>"
 TILE, ROW, MASK = "tensor<32x32xf32>", "tensor<32xf32>", "tensor<32x32xi1>"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_text import parse_kernel
 
-from deuteron.analysis.index_bits import IndexBitsAnalysis, exchange_mask
+from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis, exchange_mask
 from deuteron.interpreter import run_module
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.debug import PrintOp

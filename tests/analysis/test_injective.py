@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.steps import Step, injective_where, is_injective
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.steps import Step, injective_where, is_injective
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.layout.steps import are_injective

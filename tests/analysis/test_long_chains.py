@@ -3,8 +3,8 @@
 import pytest
 from ir_text import parse_kernel, value_named
 
-from deuteron.analysis.natural import is_natural_tile
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.axis.natural import is_natural_tile
 
 COUNT = 700
 TILE = "tensor<16xi32>"

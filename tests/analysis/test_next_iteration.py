@@ -5,8 +5,8 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.next_iteration import Meeting, meets_next
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.next_iteration import Meeting, meets_next
 from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp, StoreOp

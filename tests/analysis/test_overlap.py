@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from deuteron.analysis.overlap import Overlap, _of_distance
+from deuteron.analysis.aliasing.overlap import Overlap, _of_distance
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,7 +4,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.points_to import UNKNOWN, Targets, points_to
+from deuteron.analysis.aliasing.points_to import UNKNOWN, Targets, points_to
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.descriptor import DescriptorStoreOp
 from deuteron.ir.tt.memory import StoreOp

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
+from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
 
 ATOMS = [Atom(0), Atom(1), coordinate(0), coordinate(1)]
 monomials = st.lists(st.sampled_from(ATOMS), max_size=3).map(lambda atoms: tuple(sorted(atoms)))

@@ -4,8 +4,8 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.apart import pairs_apart
-from deuteron.analysis.program_order import ProgramOrder, Writers, writers_in
+from deuteron.analysis.aliasing.apart import pairs_apart
+from deuteron.analysis.aliasing.program_order import ProgramOrder, Writers, writers_in
 from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp

@@ -3,8 +3,8 @@
 from xdsl.dialects.builtin import TensorType
 from xdsl.irdl import IRDLOperation, irdl_op_definition
 
-from deuteron.analysis.shared_hazards import Access, HazardAnalysis
-from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.analysis.shared_memory.shared_hazards import Access, HazardAnalysis
+from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import READ, WRITE
 from deuteron.ir.tt.function import FuncOp, ReturnOp

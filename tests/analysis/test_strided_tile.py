@@ -3,9 +3,9 @@
 import pytest
 from ir_text import parse_kernel, value_named
 
-from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
-from deuteron.analysis.strided_tile import Dimension, StridedTile, masked, positive, strided_tile
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
+from deuteron.analysis.addresses.strided_tile import Dimension, StridedTile, masked, positive, strided_tile
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import PointerType, f32, i32
 

@@ -7,8 +7,8 @@ from ir_text import parse_kernel, value_named
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.passes import run_passes

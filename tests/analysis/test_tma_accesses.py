@@ -6,7 +6,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.tma_accesses import tma_accesses
+from deuteron.analysis.addresses.tma_accesses import tma_accesses
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.function import FuncOp
 

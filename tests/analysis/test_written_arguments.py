@@ -4,8 +4,8 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp

@@ -9,8 +9,8 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
-from deuteron.backend.cpu.pool_layout import UNITS
-from deuteron.backend.cpu.trampoline_code import WORTH_A_THREAD
+from deuteron.backend.cpu.launch.pool_layout import UNITS
+from deuteron.backend.cpu.launch.trampoline_code import WORTH_A_THREAD
 from deuteron.compiler import ASTSource
 from deuteron.errors import LaunchError
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
-from deuteron.backend.cpu.streaming import launch_streams
+from deuteron.backend.cpu.memory.streaming import launch_streams
 from deuteron.passes.by_name import known_passes
 from deuteron.passes.gpu.specialization import choose_functions
 from deuteron.passes.gpu.specialization.bundle_loads import plan_rings

@@ -18,13 +18,13 @@ import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis_info import MIN_BITS, AxisInfo
-from deuteron.analysis.index_bits import IndexBitsAnalysis
-from deuteron.analysis.natural import is_natural_tile
-from deuteron.analysis.polynomial import Monomial, Polynomial
-from deuteron.analysis.steps import injective_where
-from deuteron.analysis.tile_polynomials import TilePolynomials, sources_of
+from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis
+from deuteron.analysis.addresses.polynomial import Monomial, Polynomial
+from deuteron.analysis.addresses.steps import injective_where
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, sources_of
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_info import MIN_BITS, AxisInfo
+from deuteron.analysis.axis.natural import is_natural_tile
 from deuteron.interpreter.allocation import Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.executor import Executor, kernel_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from deuteron.analysis.axis_rules import RULES
+from deuteron.analysis.axis.axis_rules import RULES
 from deuteron.backend.cpu.rules import table
 from deuteron.ir.casts import ExtUIOp
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers

@@ -8,8 +8,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_result_def
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.written_arguments import is_apart, written_arguments
-from deuteron.backend.cuda.invariant_loads import invariant_loads
+from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
+from deuteron.backend.cuda.instructions.invariant_loads import invariant_loads
 from deuteron.frontend import lower_function
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
-from deuteron.analysis.apart import pairs_apart
+from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.text import parse_module
 from deuteron.ir.verifier import check_input, verify_ttir

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from deuteron.analysis import global_hazards, known_effects, program_order
-from deuteron.analysis.global_hazards import GlobalHazards
+from deuteron.analysis.aliasing import global_hazards, known_effects, program_order
+from deuteron.analysis.aliasing.global_hazards import GlobalHazards
 from deuteron.backend import get_backend, parse_target
 from deuteron.backend.stage import Unit
 from deuteron.compiler import ASTSource

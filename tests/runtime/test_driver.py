@@ -7,7 +7,7 @@ import pytest
 from backend.cuda.fake_driver import FakeDriver
 
 from deuteron.backend import devices
-from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.cuda.launch.libcuda import CudaDriver
 from deuteron.options import Target
 from deuteron.runtime import cuda_device, driver
 from deuteron.runtime.driver import Driver

@@ -8,7 +8,7 @@ import pytest
 
 import deuteron
 from deuteron.backend import devices
-from deuteron.backend.cuda import streams
+from deuteron.backend.cuda.launch import streams
 from deuteron.errors import LaunchError
 from deuteron.options import Target
 

@@ -14,8 +14,8 @@ import deuteron
 import deuteron.language as tl
 from deuteron import knobs
 from deuteron.backend.cpu import lowering
+from deuteron.backend.cpu.launch.thread_pool import ThreadPool
 from deuteron.backend.cpu.rules.table import RULES
-from deuteron.backend.cpu.thread_pool import ThreadPool
 from deuteron.errors import InternalError
 from deuteron.runtime.launch_records import numbers
 

@@ -7,7 +7,7 @@ import pytest
 from backend.cuda.fake_driver import FakeDriver, Status
 
 from deuteron import testing
-from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.cuda.launch.libcuda import CudaDriver
 from deuteron.testing import gpu_timer
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue, Use
 
-from deuteron.analysis.polynomial import Polynomial, coordinate
-from deuteron.analysis.strided_tile import positive
-from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
+from deuteron.analysis.addresses.polynomial import Polynomial, coordinate
+from deuteron.analysis.addresses.strided_tile import positive
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import TransOp

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from deuteron.aot.assembly import assembly_block
 from deuteron.aot.c_text import c_string
 from deuteron.aot.templates import render, runtime_source
-from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import UsageError
 from deuteron.settings import get_variable

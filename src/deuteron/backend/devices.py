@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
-from deuteron.backend.cuda.streams import current_device
+from deuteron.backend.cuda.launch.libcuda import cuda_driver, num_devices
+from deuteron.backend.cuda.launch.streams import current_device
 from deuteron.errors import UsageError
 from deuteron.options import Target
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
     """Run the tile passes, and find out which arguments the kernel writes."""
-    from deuteron.analysis.apart import mark_may_alias
+    from deuteron.analysis.aliasing.apart import mark_may_alias
     from deuteron.ir.verifier import verify_ttir
 
     if _verifies_each(unit):
@@ -41,7 +41,7 @@ def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made
 
 def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
     """The parameters whose memory the kernel may write; None where that is not known."""
-    from deuteron.analysis.written_arguments import written_arguments
+    from deuteron.analysis.aliasing.written_arguments import written_arguments
 
     kernel, params = kernel_of(module), unit.metadata({}).runtime_params
     found = written_arguments(kernel)

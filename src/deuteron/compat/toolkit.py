@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
+from deuteron.backend.cuda.assembler.nvdisasm import disassemble, has_disassembler
 from deuteron.errors import UsageError
 
 

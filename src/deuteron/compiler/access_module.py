@@ -16,7 +16,7 @@ from typing import Any
 
 from xdsl.ir import Operation as TileOp
 
-from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.analysis.aliasing.written_arguments import touched_arguments
 from deuteron.backend.ttir import kernel_of, print_tile_ir
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Kind, effects_inside
 from deuteron.ir.tt.function import FuncOp

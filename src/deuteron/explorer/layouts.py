@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.scratch import route_of, scratch_bytes, shared_conversion_of
+from deuteron.analysis.shared_memory.scratch import route_of, scratch_bytes, shared_conversion_of
 from deuteron.explorer.model import Conversion, Dot, Layout, Layouts, Operand, SharedAccess, Value
 from deuteron.explorer.tile_ir import LocatedModule
 from deuteron.ir.nested import of_kind

@@ -137,7 +137,7 @@ class Tool(NamedTuple):
 
 
 def _ptxas() -> Tool | None:
-    from deuteron.backend.cuda.toolkit import find_tool  # deferred: a look-up of packages
+    from deuteron.backend.cuda.assembler.toolkit import find_tool  # deferred: a look-up of packages
 
     found = find_tool("ptxas")
     return Tool(str(found)) if found else None

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deuteron.backend.cuda.libcuda import cuda_driver
-from deuteron.backend.cuda.streams import current_device
+from deuteron.backend.cuda.launch.libcuda import cuda_driver
+from deuteron.backend.cuda.launch.streams import current_device
 from deuteron.backend.spans import BoundedAddress, Span
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.options import Target

@@ -8,7 +8,7 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deuteron.backend.cuda.libcuda import cuda_driver, has_gpu, num_devices
-from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
+from deuteron.backend.cuda.launch.libcuda import cuda_driver, has_gpu, num_devices
+from deuteron.backend.cuda.launch.streams import current_device, current_stream, torch_with_cuda
 from deuteron.backend.devices import Device, device_target
 from deuteron.compiler import resolve_target
 from deuteron.options import Target

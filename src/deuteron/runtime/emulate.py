@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from deuteron.backend.cuda.backend import CUDABackend
-from deuteron.backend.cuda.driver import check_grid
+from deuteron.backend.cuda.launch.driver import check_grid
 from deuteron.backend.cuda.target import architecture
 from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
-from deuteron.backend.cuda.streams import on_device
+from deuteron.backend.cuda.launch.streams import on_device
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import CompiledKernel, resolve_target
 from deuteron.errors import DeuteronError, LaunchError

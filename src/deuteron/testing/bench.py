@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from deuteron.backend.cuda.streams import torch_with_cuda
+from deuteron.backend.cuda.launch.streams import torch_with_cuda
 from deuteron.errors import UsageError
 from deuteron.testing.gpu_timer import GpuTimer, gpu_timer
 from deuteron.testing.graph_timer import time_in_graph

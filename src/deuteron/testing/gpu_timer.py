@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from deuteron.backend.cuda.libcuda import CudaDriver, cuda_driver, num_devices
-from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
+from deuteron.backend.cuda.launch.libcuda import CudaDriver, cuda_driver, num_devices
+from deuteron.backend.cuda.launch.streams import current_device, current_stream, torch_with_cuda
 from deuteron.settings import settings
 
 

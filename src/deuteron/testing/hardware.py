@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from deuteron.backend.arrays import element_type
-from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
-from deuteron.backend.cuda.streams import current_device
+from deuteron.backend.cuda.launch.libcuda import cuda_driver, num_devices
+from deuteron.backend.cuda.launch.streams import current_device
 from deuteron.errors import UsageError
 
 _TOLERANCE = 10  # MHz, between the clock that was asked for and that which a GPU has

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.atan_pieces import atan
-from deuteron.backend.cpu.pieces import by_registers, has_pieces
+from deuteron.backend.cpu.math.atan_pieces import atan
+from deuteron.backend.cpu.math.pieces import by_registers, has_pieces
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.language.extra import libdevice

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.bf16 import round_to_bf16
+from deuteron.backend.cpu.math.bf16 import round_to_bf16
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.math.conversions import f32_to_bf16

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.by_target import BY_TARGET
+from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from tests.backend.cpu.test_math import REFERENCES, arguments, worst_error

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.driver import load_kernel
+from deuteron.backend.cpu.launch.driver import load_kernel
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.compile import emit_object, optimise

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.erf_pieces import erf
+from deuteron.backend.cpu.math.erf_pieces import erf
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.language.extra import libdevice

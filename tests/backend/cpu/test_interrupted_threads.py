@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from deuteron.backend.cpu.together import Waiting, run_together
+from deuteron.backend.cpu.launch.together import Waiting, run_together
 
 WAITING = Waiting("kernel 'k'", 3, lambda: 0)
 
@@ -105,7 +105,7 @@ def test_there_are_more_threads_only_while_no_program_begins():
 
 EVERYWHERE = """
 import sys, time
-from deuteron.backend.cpu import together
+from deuteron.backend.cpu.launch import together
 
 class Interrupted(Exception):
     pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.log_pieces import log, log2
+from deuteron.backend.cpu.math.log_pieces import log, log2
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from tests.backend.cpu.test_math import SPECIAL, worst_error

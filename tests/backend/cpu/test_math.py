@@ -10,7 +10,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu.math import FUNCTIONS, ceil, floor, fma
+from deuteron.backend.cpu.math.functions import FUNCTIONS, ceil, floor, fma
 from deuteron.backend.math import exponentials
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

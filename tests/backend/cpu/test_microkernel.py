@@ -7,10 +7,11 @@ import ctypes
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.blocking import MatmulShape, choose_blocking
-from deuteron.backend.cpu.microkernel import emit_matmul
-from deuteron.backend.cpu.packing import emit_packed
-from deuteron.backend.cpu.products import (
+from deuteron.backend.cpu.memory.transpose import emit_transpose
+from deuteron.backend.cpu.products.blocking import MatmulShape, choose_blocking
+from deuteron.backend.cpu.products.microkernel import emit_matmul
+from deuteron.backend.cpu.products.packing import emit_packed
+from deuteron.backend.cpu.products.products import (
     BF16_PAIRS,
     LANES,
     NATIVE_PRODUCTS,
@@ -20,7 +21,6 @@ from deuteron.backend.cpu.products import (
     plain_product,
 )
 from deuteron.backend.cpu.target import cpu_target
-from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.powers import power
+from deuteron.backend.cpu.math.powers import power
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.math import exponentials

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.tanh_pieces import tanh
+from deuteron.backend.cpu.math.tanh_pieces import tanh
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.language.extra import libdevice

@@ -17,9 +17,9 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu import thread_pool as module
-from deuteron.backend.cpu.thread_pool import ThreadPool, thread_pool
-from deuteron.backend.cpu.trampoline import trampolines
+from deuteron.backend.cpu.launch import thread_pool as module
+from deuteron.backend.cpu.launch.thread_pool import ThreadPool, thread_pool
+from deuteron.backend.cpu.launch.trampoline import trampolines
 
 
 @deuteron.jit

@@ -13,7 +13,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu import together
+from deuteron.backend.cpu.launch import together
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from deuteron.backend.cpu.torch_timing import fastest_of, offer_to_torch
+from deuteron.backend.cpu.launch.torch_timing import fastest_of, offer_to_torch
 
 
 class Benchmarker:

@@ -13,8 +13,8 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu.pool_layout import POOL
-from deuteron.backend.cpu.thread_pool import thread_pool
+from deuteron.backend.cpu.launch.pool_layout import POOL
+from deuteron.backend.cpu.launch.thread_pool import thread_pool
 
 
 @pytest.fixture(autouse=True)

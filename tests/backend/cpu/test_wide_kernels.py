@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from processor_time import slowness, used
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.llvm.compile import optimise
 

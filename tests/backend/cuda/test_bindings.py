@@ -12,7 +12,7 @@ pytest.importorskip("cuda.bindings", reason="needs the extra `cuda`")
 
 LAUNCH = """
 import ctypes
-from deuteron.backend.cuda.driver import load_kernel
+from deuteron.backend.cuda.launch.driver import load_kernel
 from deuteron.backend.devices import machine_target
 from deuteron.backend.metadata import KernelMetadata, make_param
 from deuteron.errors import LaunchError

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from backend.cuda.fake_driver import FakeDriver, Status
 
-from deuteron.backend.cuda import libcuda
-from deuteron.backend.cuda.driver import load_kernel
-from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.cuda.launch import libcuda
+from deuteron.backend.cuda.launch.driver import load_kernel
+from deuteron.backend.cuda.launch.libcuda import CudaDriver
 from deuteron.backend.metadata import KernelMetadata, make_param
 from deuteron.errors import LaunchError, OutOfResources
 from deuteron.options import Target

@@ -8,10 +8,10 @@ from backend.cuda.launching import aligned, compile_for
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cuda import fit_registers
-from deuteron.backend.cuda.fit_registers import assemble_to_fit, rewarding_limit
-from deuteron.backend.cuda.live_registers import live_registers
-from deuteron.backend.cuda.ptxas import Cubin, Resources
+from deuteron.backend.cuda.assembler import fit_registers
+from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit, rewarding_limit
+from deuteron.backend.cuda.assembler.live_registers import live_registers
+from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources
 from deuteron.backend.cuda.target import architecture
 
 HOPPER = architecture(90)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deuteron.backend.cuda.map_encoder import MapEncoder
+from deuteron.backend.cuda.launch.map_encoder import MapEncoder
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.tensor_map import MapValues, TensorMap, evaluate
 from deuteron.errors import LaunchError

@@ -14,7 +14,7 @@ PROLOGUE = """
 import ctypes, sys
 from types import SimpleNamespace
 import deuteron
-from deuteron.backend.cuda.driver import load_kernel
+from deuteron.backend.cuda.launch.driver import load_kernel
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError
 from deuteron.options import Target

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deuteron.backend.cuda.occupancy import occupancy
+from deuteron.backend.cuda.assembler.occupancy import occupancy
 from deuteron.backend.cuda.target import architecture
 
 CASES = [

@@ -8,7 +8,7 @@ from backend.cuda.launching import emulate, instructions_with
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cuda.pair_products import pair_products
+from deuteron.backend.cuda.assembler.pair_products import pair_products
 
 
 def text(*lines: str) -> str:

@@ -235,7 +235,7 @@ def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages, monkeypatch
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "early")
     with pytest.raises(IRError, match="what a copy in flight writes"):
         compile_text(without(text, "ttg.async_wait", 0), target, "ttgir", num_warps=8)
-    monkeypatch.setattr("deuteron.analysis.copy_waits.check_copies", lambda module: None)
+    monkeypatch.setattr("deuteron.analysis.shared_memory.copy_waits.check_copies", lambda module: None)
     for name in ("ttg.async_wait", "ttg.barrier"):
         for number in range(len(re.findall(f'"{name}"', body))):
             broken = compile_text(without(text, name, number), target, "ttgir", num_warps=8)

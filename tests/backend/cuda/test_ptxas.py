@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deuteron.backend.cuda import ptxas
-from deuteron.backend.cuda.ptxas import assemble, known_defects
+from deuteron.backend.cuda.assembler import ptxas
+from deuteron.backend.cuda.assembler.ptxas import assemble, known_defects
 from deuteron.errors import AssemblerError, UsageError
 
 OF_REGISTERS = (
@@ -25,7 +25,7 @@ def test_warns_of_wgmma_of_registers(version, warns):
 def test_what_is_known_is_among_the_messages(monkeypatch: pytest.MonkeyPatch):
     ptx = ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { ret; }\n"
     assert assemble(ptx, "sm_90a").messages == ()
-    monkeypatch.setattr("deuteron.backend.cuda.ptxas.ptxas_version", lambda: "13.0")
+    monkeypatch.setattr("deuteron.backend.cuda.assembler.ptxas.ptxas_version", lambda: "13.0")
     assert "13.3" in assemble(f"{ptx}// {OF_REGISTERS}\n", "sm_90a").messages[0]
 
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from deuteron.backend.cuda import ptxas_process
-from deuteron.backend.cuda.ptxas import assemble, find_ptxas, start_assembler
-from deuteron.backend.cuda.ptxas_process import AssemblerProcess, available_memory
+from deuteron.backend.cuda.assembler import ptxas_process
+from deuteron.backend.cuda.assembler.ptxas import assemble, find_ptxas, start_assembler
+from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess, available_memory
 from deuteron.errors import UsageError
 
 HEAD = ".version 8.3\n.target sm_90a\n.address_size 64\n"

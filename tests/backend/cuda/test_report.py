@@ -13,7 +13,7 @@ from backend.cuda.launching import aligned, compile_for
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cuda import nvdisasm
+from deuteron.backend.cuda.assembler import nvdisasm
 from deuteron.backend.cuda.report import make_report
 from deuteron.compiler import IRSource
 from deuteron.errors import Location

@@ -9,8 +9,8 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cuda.known_bits import ANYTHING, NOTHING, Known, known_bits
-from deuteron.backend.cuda.widen_products import widen_products
+from deuteron.backend.cuda.assembler.known_bits import ANYTHING, NOTHING, Known, known_bits
+from deuteron.backend.cuda.assembler.widen_products import widen_products
 from deuteron.compiler import ASTSource
 
 LOADED = "\tld.param.b32 \t%r1, [a];\n\tld.param.b32 \t%r2, [b];\n"

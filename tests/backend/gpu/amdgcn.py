@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import bits_type, to_bits
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints

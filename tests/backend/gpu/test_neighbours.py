@@ -7,7 +7,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.axis_info import AxisInfo
+from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.neighbours import count_up, counted_along, first_of_equals
 from deuteron.backend.llvm.types import Value, const

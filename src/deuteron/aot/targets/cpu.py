@@ -21,7 +21,7 @@ from deuteron.aot.nativert import kernel_library, launcher_library
 from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
-from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
 from deuteron.errors import UsageError
 from deuteron.options import Target
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
-from deuteron.backend.cpu.torch_timing import offer_to_torch
+from deuteron.backend.cpu.launch.torch_timing import offer_to_torch
 from deuteron.backend.llvm.definition import DEFINES
 from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
 from deuteron.backend.llvm.tile_permission import may_use_tiles
@@ -131,7 +131,7 @@ class CPUBackend:
         return make_report(texts, metadata)
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
-        from deuteron.backend.cpu.driver import load_kernel  # deferred: brings llvmlite
+        from deuteron.backend.cpu.launch.driver import load_kernel  # deferred: brings llvmlite
 
         offer_to_torch()
         architecture = architecture_of(str(metadata.target.arch))

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.amx import emit_configuration
 from deuteron.backend.cpu.emitter import Emitter, OpenLoop
+from deuteron.backend.cpu.products.amx import emit_configuration
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.counter import Counter
 from deuteron.backend.llvm.types import Value, bit_width, const

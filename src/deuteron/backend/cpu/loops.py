@@ -23,13 +23,14 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
-from deuteron.backend.cpu.distances import are_equally_far_apart
-from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.emitter import OpenLoop
-from deuteron.backend.cpu.formats import from_memory, stored
 from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
+from deuteron.backend.cpu.memory.distances import are_equally_far_apart
+from deuteron.backend.cpu.memory.elements import memory_type
+from deuteron.backend.cpu.memory.formats import from_memory, stored
+from deuteron.backend.cpu.memory.places import is_packed, write_packed, write_place
+from deuteron.backend.cpu.memory.transpose import exchange_lanes, exchange_words
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
-from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Nest
@@ -40,7 +41,6 @@ from deuteron.backend.cpu.plan.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments
-from deuteron.backend.cpu.transpose import exchange_lanes, exchange_words
 from deuteron.backend.llvm.types import Value, byte_width, const, width
 from deuteron.ir.types import element_type_of
 

@@ -22,17 +22,17 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.apart import pairs_apart
+from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
-from deuteron.backend.cpu.amx import emit_configuration, emit_release
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_strips, open_strips
-from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
-from deuteron.backend.cpu.formats import rounded
+from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, register_type
+from deuteron.backend.cpu.memory.formats import rounded
+from deuteron.backend.cpu.memory.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import read_directly
@@ -48,15 +48,15 @@ from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.plan.streams import Streams, find_streams
 from deuteron.backend.cpu.plan.work import work_of
-from deuteron.backend.cpu.products import TileProduct
+from deuteron.backend.cpu.products.amx import emit_configuration, emit_release
+from deuteron.backend.cpu.products.products import TileProduct
+from deuteron.backend.cpu.products.shared_products import repeated_products
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
 from deuteron.backend.cpu.rules.reused import new_words
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
-from deuteron.backend.cpu.shared_products import repeated_products
-from deuteron.backend.cpu.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module

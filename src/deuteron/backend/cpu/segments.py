@@ -15,7 +15,7 @@ from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Vector
-from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full
+from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
 from deuteron.backend.cpu.plan.segments import SHORTEST, Division, Growth, Segments

@@ -17,13 +17,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend import ttir
-from deuteron.backend.cuda.fit_registers import assemble_to_fit
-from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
-from deuteron.backend.cuda.pair_products import pair_products
-from deuteron.backend.cuda.ptxas import has_ptxas, ptxas_version, start_assembler
-from deuteron.backend.cuda.ptxas_process import AssemblerProcess
+from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit
+from deuteron.backend.cuda.assembler.nvdisasm import disassemble, has_disassembler
+from deuteron.backend.cuda.assembler.pair_products import pair_products
+from deuteron.backend.cuda.assembler.ptxas import has_ptxas, ptxas_version, start_assembler
+from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
+from deuteron.backend.cuda.assembler.widen_products import widen_products
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
-from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
 from deuteron.backend.llvm.definition import DEFINES, ENTRY
 from deuteron.backend.metadata import KernelMetadata
@@ -166,6 +166,6 @@ class CUDABackend:
         return make_report(texts, metadata)
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
-        from deuteron.backend.cuda.driver import load_kernel  # deferred: brings the driver
+        from deuteron.backend.cuda.launch.driver import load_kernel  # deferred: brings the driver
 
         return load_kernel(texts["cubin"], metadata)

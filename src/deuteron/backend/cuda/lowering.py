@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from deuteron.analysis.apart import pairs_apart
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.aliasing.apart import pairs_apart
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.context import CUDAContext
-from deuteron.backend.cuda.invariant_loads import invariant_loads
-from deuteron.backend.cuda.isa import PTX
+from deuteron.backend.cuda.instructions.invariant_loads import invariant_loads
+from deuteron.backend.cuda.instructions.isa import PTX
+from deuteron.backend.cuda.launch.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
-from deuteron.backend.cuda.tensor_maps import tensor_maps_of
 from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, parameters_of, shared_bytes_of
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.module import Module

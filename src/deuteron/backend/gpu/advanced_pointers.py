@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.access_vectors import leaders
+from deuteron.analysis.addresses.access_vectors import leaders
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import bits_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of

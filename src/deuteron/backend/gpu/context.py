@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.gpu.elements import SHARED
 from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.isa import ISA

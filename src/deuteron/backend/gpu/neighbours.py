@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 
-from deuteron.analysis.axis_info import AxisInfo
+from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const

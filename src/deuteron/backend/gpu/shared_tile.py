@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from deuteron.analysis.access_vectors import MAX_BYTES
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.threads import Index, apply_columns, owned_registers, xor
 from deuteron.backend.llvm.builder import Builder

@@ -51,8 +51,8 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     """Layouts are taken as they are. Places in shared memory are made anew, and barriers where the text has none: what
     a text says of both would have to be checked by the passes that make them, which change nothing that they made.
     """
-    from deuteron.analysis.copy_waits import check_copies
-    from deuteron.analysis.dot_waits import check_waits
+    from deuteron.analysis.shared_memory.copy_waits import check_copies
+    from deuteron.analysis.shared_memory.dot_waits import check_waits
     from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes

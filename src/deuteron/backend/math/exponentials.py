@@ -6,7 +6,7 @@
 
 Multiplying by 2**n is done in two steps, so that results that are subnormal are rounded once and those that
 are too large become infinite. A product that underflows takes a Zen 5 about 10 ns, so that on CPUs 0 is selected. For
-AVX-512 see `backend/cpu/powers.py`. Worst
+AVX-512 see `backend/cpu/math/powers.py`. Worst
 error found in 2**21 arguments, in ulp: exp 0.99 (double 0.98), exp2 0.97 (0.88), tanh 2.4 (2.6); without fused
 multiply-add exp2 1.2.
 ns an element with AVX-512, AVX2 and in NumPy on the same machine: exp 0.24, 0.34, 0.42 (double 0.63, 0.96, 0.67), exp2

@@ -1,4 +1,4 @@
-"""Pairs of arguments of a kernel that are relied on to be apart, and how a text has them (analysis/apart.py).
+"""Pairs of arguments of a kernel that are relied on to be apart, and how a text has them (analysis/aliasing/apart.py).
 
     tt.func @k(%a, %b) attributes {tt.apart = #tt.pairs<[0, 1, 0, 0, 0]>}       a, b: disjoint
 

@@ -5,7 +5,7 @@
 
 A ring has so many slots in shared memory, used one after the other; slot 0 comes after the last. The phase is the
 parity of the round, as mbarriers count theirs: it changes where slot 0 begins the next round. The op stays until it is
-lowered, so that analyses read off it which slots differ (analysis/buffer_index.py).
+lowered, so that analyses read off it which slots differ (analysis/shared_memory/buffer_index.py).
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Kind, effects_inside

@@ -22,12 +22,12 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block
 
-from deuteron.analysis.apart import can_be_apart, take_apart
-from deuteron.analysis.last_reads import last_reads
-from deuteron.analysis.next_iteration import Access, meets_others
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import read_by, written_by
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.apart import can_be_apart, take_apart
+from deuteron.analysis.aliasing.last_reads import last_reads
+from deuteron.analysis.aliasing.next_iteration import Access, meets_others
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import read_by, written_by
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_inside

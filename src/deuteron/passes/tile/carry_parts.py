@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.points_to import address_sources
+from deuteron.analysis.aliasing.points_to import address_sources
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.builder import Builder

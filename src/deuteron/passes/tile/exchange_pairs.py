@@ -10,7 +10,7 @@ from each element and its partner, which `tt.gather` fetches, whatever the reduc
 
 Such are the steps of sorting networks: of a pair in a thread, a warp or a vector a gather from a partner is a few
 instructions. Reshapes and bitcasts are looked through: `root` is the tile of which a value has the bits, in order.
-A reshaped tile that is known by its place alone (`analysis/index_bits.py`) is computed in its shape instead.
+A reshaped tile that is known by its place alone (`analysis/addresses/index_bits.py`) is computed in its shape instead.
 Sums of floats with what was multiplied by 0 stay sums, for 0 times infinity is no number; the factors are exchanged.
 """
 
@@ -25,7 +25,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from deuteron.analysis.index_bits import IndexBitsAnalysis
+from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis
 from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, FPToSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.effects import is_removable

@@ -16,7 +16,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.index_bits import IndexBits
+from deuteron.analysis.addresses.index_bits import IndexBits
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtUIOp, SIToFPOp, TruncIOp

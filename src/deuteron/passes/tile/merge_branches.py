@@ -28,9 +28,9 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.access_vectors import MAX_BYTES
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.known_effects import KnownEffects
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
+from deuteron.analysis.aliasing.known_effects import KnownEffects
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure, is_speculatable

@@ -5,7 +5,7 @@
                                                                               %i + rows < %m & %j + columns < %n, 0.0)
 
 Addresses and masks are those of block_addresses.py. Reductions become relaxed atomics. Where the target has TMA, what
-that can do stays (see analysis/tma_accesses.py); a remark at the others says why it cannot. What is made in a branch
+that can do stays (see analysis/addresses); a remark at the others says why it cannot. What is made in a branch
 is marked as such, before anything is moved: its tensor map need not be one.
 """
 
@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.analysis.tma_accesses import tma_obstacles
+from deuteron.analysis.addresses.tma_accesses import tma_obstacles
 from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute

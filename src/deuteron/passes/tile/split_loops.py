@@ -24,10 +24,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.natural import MOST_ADDED, has_small_factors, is_natural
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.strided_tile import positive
-from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.strided_tile import positive
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
+from deuteron.analysis.axis.natural import MOST_ADDED, has_small_factors, is_natural
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp

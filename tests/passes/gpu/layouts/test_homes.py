@@ -3,7 +3,7 @@
 import pytest
 from ir_text import parse_kernel, value_named
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.target import architecture
 from deuteron.ir.tt.function import FuncOp
 from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand, slice_axis

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deuteron.analysis.shared_liveness import Buffer, Interval
+from deuteron.analysis.shared_memory.shared_liveness import Buffer, Interval
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of, place, with_own_places
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.plan.indices import Index, identity_index, running
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import Step

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.elements import memory_type, register_type
+from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import Nest

@@ -25,8 +25,8 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.written_arguments import is_apart, written_arguments
-from deuteron.backend.cpu.elements import memory_type
+from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
+from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Direct, Dot, Nest, dots_of, regions_of
 from deuteron.backend.cpu.plan.limits import full_mask
@@ -37,7 +37,7 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
-from deuteron.backend.cpu.products import TileProduct
+from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp

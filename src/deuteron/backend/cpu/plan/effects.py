@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.apart import Tiles, take_apart, take_injective
-from deuteron.analysis.overlap import Overlaps
-from deuteron.analysis.points_to import Targets, points_to
-from deuteron.analysis.same_offsets import Alike, same_offsets
-from deuteron.analysis.steps import injective_where
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.analysis.addresses.steps import injective_where
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.apart import Tiles, take_apart, take_injective
+from deuteron.analysis.aliasing.overlap import Overlaps
+from deuteron.analysis.aliasing.points_to import Targets, points_to
+from deuteron.analysis.aliasing.same_offsets import Alike, same_offsets
+from deuteron.analysis.aliasing.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, effects_inside, effects_of, own_effects
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 
@@ -44,7 +44,7 @@ def _is_plain(op: Operation, effect: Effect) -> bool:
 
 
 class Places:
-    """Where pointers may point, remembered. What is taken to be apart, the kernel relies on (analysis/apart.py).
+    """Where pointers may point, remembered. What is taken to be apart, the kernel relies on (analysis/aliasing).
 
     Accesses at one index of a nest are `in_step`. Elements that are touched in step through pointers with the same
     offsets, none of which comes twice, are in no other order than the accesses: nothing stands against one nest.

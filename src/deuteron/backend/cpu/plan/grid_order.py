@@ -22,8 +22,8 @@ from math import inf, prod
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.ir.effects import is_pure

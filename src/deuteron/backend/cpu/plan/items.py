@@ -17,7 +17,7 @@ from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import LaneRoot, ReduceRoot, Root, ScanRoot
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.products import NativeProduct
+from deuteron.backend.cpu.products.products import NativeProduct
 from deuteron.ir.types import is_tile
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.products import NATIVE_PRODUCTS, NativeProduct
+from deuteron.backend.cpu.products.products import NATIVE_PRODUCTS, NativeProduct
 
 _PRODUCT = "cpu.product"
 _TRANSPOSED = "cpu.b_is_transposed"

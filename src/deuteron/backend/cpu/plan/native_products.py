@@ -21,7 +21,7 @@ from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, mark_steps, operand_type, steps_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.views import is_view
-from deuteron.backend.cpu.products import NativeProduct
+from deuteron.backend.cpu.products.products import NativeProduct
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp

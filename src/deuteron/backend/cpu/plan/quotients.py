@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest

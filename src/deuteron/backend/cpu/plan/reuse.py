@@ -21,8 +21,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import could_be_apart, rely_on_apart, written_arguments
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import could_be_apart, rely_on_apart, written_arguments
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep

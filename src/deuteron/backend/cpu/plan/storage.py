@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, Region, SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import costs, effects, ops
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.use import Use

@@ -20,9 +20,9 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.points_to import Targets, points_to
-from deuteron.analysis.written_arguments import touched_arguments
-from deuteron.backend.cpu.elements import memory_type
+from deuteron.analysis.aliasing.points_to import Targets, points_to
+from deuteron.analysis.aliasing.written_arguments import touched_arguments
+from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.indices import identity_index

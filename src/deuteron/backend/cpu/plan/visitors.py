@@ -16,7 +16,7 @@ from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.backend.cpu.elements import scratch_type
+from deuteron.backend.cpu.memory.elements import scratch_type
 from deuteron.backend.cpu.plan.inductions import Induction
 from deuteron.backend.cpu.plan.items import Item
 from deuteron.backend.cpu.plan.marks import columns_of, operand_type, steps_of

@@ -13,13 +13,13 @@ from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type
-from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
+from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
+from deuteron.backend.cpu.memory.formats import from_memory, to_memory
+from deuteron.backend.cpu.memory.updates import Update, update_one
+from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighbours
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.target import CPUTarget
-from deuteron.backend.cpu.updates import Update, update_one
-from deuteron.backend.cpu.wide_atomics import update_lanes, update_neighbours
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
 from deuteron.errors import CompilationError

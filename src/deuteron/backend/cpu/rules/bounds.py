@@ -15,13 +15,13 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.points_to import points_to
+from deuteron.analysis.aliasing.points_to import points_to
 from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
-from deuteron.backend.cpu.control import SPAN_SIZE
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of
+from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.launch.control import SPAN_SIZE
 from deuteron.backend.cpu.rules.stopping import Failure, fail_unless, lane_number
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, vector, width, zero

@@ -8,9 +8,9 @@ from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.cpu.algebra import lanewise, sign_extend, truncate
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
-from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type, register_type
-from deuteron.backend.cpu.formats import from_memory, rounded, to_memory
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
+from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type, register_type
+from deuteron.backend.cpu.memory.formats import from_memory, rounded, to_memory
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math import conversions

@@ -17,8 +17,8 @@ import functools
 from collections.abc import Callable, Sequence
 
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.distances import are_equally_far_apart
 from deuteron.backend.cpu.fragment import one_element
+from deuteron.backend.cpu.memory.distances import are_equally_far_apart
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.plan.items import Direct, Dot, For
 from deuteron.backend.cpu.plan.mask_limits import Limit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from deuteron.analysis.extern_functions import name_of
 from deuteron.backend.cpu.algebra import lanewise
-from deuteron.backend.cpu.atan_pieces import atan
-from deuteron.backend.cpu.by_target import BY_TARGET
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Fragment
-from deuteron.backend.cpu.pieces import by_registers, has_pieces
+from deuteron.backend.cpu.math.atan_pieces import atan
+from deuteron.backend.cpu.math.by_target import BY_TARGET
+from deuteron.backend.cpu.math.pieces import by_registers, has_pieces
+from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.math.number import FloatUnit, Function
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.types import element_type_of

@@ -10,12 +10,12 @@ from functools import partial
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu import math
 from deuteron.backend.cpu.algebra import lanewise
-from deuteron.backend.cpu.by_target import BY_TARGET
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.math import functions
+from deuteron.backend.cpu.math.by_target import BY_TARGET
+from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.remainder import remainder
@@ -115,13 +115,13 @@ RULES: dict[str, Rule] = {
     "arith.maxnumf": _exact(_intrinsic("llvm.maxnum")),
     "arith.minnumf": _exact(_intrinsic("llvm.minnum")),
     "arith.cmpf": compare,
-    "math.absf": _on_sign(math.absolute, Builder.and_, ~_SIGN),
-    "math.floor": _to_whole(math.floor),
-    "math.ceil": _to_whole(math.ceil),
-    "math.fma": _rounding(math.fma),
+    "math.absf": _on_sign(functions.absolute, Builder.and_, ~_SIGN),
+    "math.floor": _to_whole(functions.floor),
+    "math.ceil": _to_whole(functions.ceil),
+    "math.fma": _rounding(functions.fma),
     "tt.clampf": clamp,
-    "tt.precise_sqrt": _rounding(math.sqrt),
+    "tt.precise_sqrt": _rounding(functions.sqrt),
     "tt.precise_divf": _rounding(_precise_divide),
-    **{f"math.{name}": _rounding(function) for name, function in math.FUNCTIONS.items()},
+    **{f"math.{name}": _rounding(function) for name, function in functions.FUNCTIONS.items()},
     **{f"math.{name}": _by_target(function) for name, function in BY_TARGET.items()},
 }

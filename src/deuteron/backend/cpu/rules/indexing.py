@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.places import address, read_place, write_place
+from deuteron.backend.cpu.memory.places import address, read_place, write_place
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.ir.types import shape_of
 

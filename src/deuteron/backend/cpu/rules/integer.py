@@ -10,7 +10,7 @@ from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth, lanes_of, level_of
-from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_comparison_is_full
+from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
 from deuteron.backend.math import division

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.loops import NestLoops
-from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.memory.places import write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis_of_neighbours
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.roots import (

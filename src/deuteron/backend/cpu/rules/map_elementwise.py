@@ -10,7 +10,7 @@ from __future__ import annotations
 from deuteron.backend.cpu.algebra import of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Axis
-from deuteron.backend.cpu.places import read_place, write_place
+from deuteron.backend.cpu.memory.places import read_place, write_place
 from deuteron.backend.cpu.plan.roots import MapRoot
 from deuteron.backend.cpu.rules.region import run_scalars
 from deuteron.backend.llvm.types import const

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 
-from deuteron.backend.cpu.amx import emit_tile_matmul
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
-from deuteron.backend.cpu.microkernel import emit_matmul
-from deuteron.backend.cpu.packing import emit_packed
+from deuteron.backend.cpu.memory.places import address, address_of_step
+from deuteron.backend.cpu.memory.transpose import emit_transpose
 from deuteron.backend.cpu.parts import elements_before, first_element
-from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
-from deuteron.backend.cpu.shared_products import call_matmul, kind_of, matmul_shape
-from deuteron.backend.cpu.transpose import emit_transpose
+from deuteron.backend.cpu.products.amx import emit_tile_matmul
+from deuteron.backend.cpu.products.microkernel import emit_matmul
+from deuteron.backend.cpu.products.packing import emit_packed
+from deuteron.backend.cpu.products.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
+from deuteron.backend.cpu.products.shared_products import call_matmul, kind_of, matmul_shape
 from deuteron.backend.llvm.types import Value, byte_width, const, zero
 from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu import access
-from deuteron.backend.cpu.access import Access
 from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.elements import memory_type, register_type
-from deuteron.backend.cpu.formats import from_memory, stored
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, known_truth, lanes_of, level_of
-from deuteron.backend.cpu.places import read_place
+from deuteron.backend.cpu.memory import access
+from deuteron.backend.cpu.memory.access import Access
+from deuteron.backend.cpu.memory.elements import memory_type, register_type
+from deuteron.backend.cpu.memory.formats import from_memory, stored
+from deuteron.backend.cpu.memory.places import read_place
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.segments import lanes_on
 from deuteron.backend.llvm.types import zero

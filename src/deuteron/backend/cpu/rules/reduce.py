@@ -14,11 +14,11 @@ from xdsl.ir import Block, Operation
 
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
-from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.emitter import OpenLoop
-from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
-from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.memory.elements import register_type
+from deuteron.backend.cpu.memory.formats import rounded
+from deuteron.backend.cpu.memory.places import write_place
 from deuteron.backend.cpu.plan.roots import ReduceRoot
 from deuteron.backend.cpu.rules.region import adds_in_float, combine, combine_scalars, identity_of
 from deuteron.backend.llvm.types import Value, const, vector, zero

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Attribute, Block, SSAValue
 
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const

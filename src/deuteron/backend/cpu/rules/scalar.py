@@ -8,10 +8,10 @@ from xdsl.ir import Operation
 
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.launch.timer import nanoseconds
 from deuteron.backend.cpu.rules import memory
 from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.debug import check, print_prefix
-from deuteron.backend.cpu.timer import nanoseconds
 
 
 def _operands(ctx: Context, op: Operation) -> list[Fragment]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
-from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.loops import NestLoops
-from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.memory.elements import register_type
+from deuteron.backend.cpu.memory.places import write_place
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.roots import ScanRoot
 from deuteron.backend.cpu.rules.region import combine, combine_scalars

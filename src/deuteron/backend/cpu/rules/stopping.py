@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.control import FAILED, Control
+from deuteron.backend.cpu.launch.control import FAILED, Control
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, zero
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import PurePath
 
-from deuteron.backend.cuda.occupancy import occupancy
-from deuteron.backend.cuda.ptxas import Resources
+from deuteron.backend.cuda.assembler.occupancy import occupancy
+from deuteron.backend.cuda.assembler.ptxas import Resources
 from deuteron.backend.cuda.report.instructions import Instruction, instructions, num_threads, stack_accesses
 from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Dot, Message, Spill
 from deuteron.backend.cuda.report.tiles import DotFact, TileFacts, tile_facts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deuteron.backend.cuda.occupancy import Occupancy
-from deuteron.backend.cuda.ptxas import Resources
+from deuteron.backend.cuda.assembler.occupancy import Occupancy
+from deuteron.backend.cuda.assembler.ptxas import Resources
 from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.report import Report, ReportTable, listed, place_text, plural
 from deuteron.errors import Location

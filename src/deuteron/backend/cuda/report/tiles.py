@@ -15,9 +15,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.access_vectors import copy_limit, width_limit
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.scratch import buffer_bytes, route_of, shared_conversion_of
+from deuteron.analysis.addresses.access_vectors import copy_limit, width_limit
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.shared_memory.scratch import buffer_bytes, route_of, shared_conversion_of
 from deuteron.backend.cuda.report.model import Conversion, PipelinedLoad, PlainLoad
 from deuteron.backend.report import line_of
 from deuteron.errors import Location

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.access_vectors import copy_vectors
-from deuteron.analysis.scratch import buffer_bytes
+from deuteron.analysis.addresses.access_vectors import copy_vectors
+from deuteron.analysis.shared_memory.scratch import buffer_bytes
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.shared_tile import SharedTile, register_addresses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deuteron.backend.cuda.matrices import load_matrices, store_matrices
+from deuteron.backend.cuda.instructions.matrices import load_matrices, store_matrices
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.rules.convert_layout import SharedMoves
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.mma import Read, instruction_for
+from deuteron.backend.cuda.instructions.mma import Read, instruction_for
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at
 from deuteron.backend.gpu.rules.dot import in_wide_sums, multiply_add

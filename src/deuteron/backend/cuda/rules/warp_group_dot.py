@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.wgmma import Instructions, Matrix, Step, instruction_k
+from deuteron.backend.cuda.instructions.wgmma import Instructions, Matrix, Step, instruction_k
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import to_bits
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.scratch import shares_result
+from deuteron.analysis.shared_memory.scratch import shares_result
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers

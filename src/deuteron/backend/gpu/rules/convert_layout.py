@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, Operation
 
-from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_warp
+from deuteron.analysis.shared_memory.scratch import route_of, shared_conversion_of, stays_in_warp
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment

@@ -12,8 +12,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.access_vectors import MAX_BYTES
-from deuteron.analysis.scratch import exchange_route_of, exchanges_in_shared, gather_route_of, stays_in_warp
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
+from deuteron.analysis.shared_memory.scratch import (
+    exchange_route_of,
+    exchanges_in_shared,
+    gather_route_of,
+    stays_in_warp,
+)
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment

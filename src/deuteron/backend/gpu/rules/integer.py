@@ -10,7 +10,7 @@ from functools import partial
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.index_bits import IndexBitsAnalysis
+from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers

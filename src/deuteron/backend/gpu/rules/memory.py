@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.access_vectors import access_vectors
+from deuteron.analysis.addresses.access_vectors import access_vectors
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.access_vectors import MAX_BYTES
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.access_vectors import MAX_BYTES
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.analysis.along_axis import axis_bits
-from deuteron.analysis.scratch import reduce_offsets, reduce_partials
+from deuteron.analysis.shared_memory.scratch import reduce_offsets, reduce_partials
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from deuteron.analysis.along_axis import Phase, scan_phases
-from deuteron.analysis.scratch import scan_offsets
+from deuteron.analysis.shared_memory.scratch import scan_offsets
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at

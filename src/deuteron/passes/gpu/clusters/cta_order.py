@@ -22,13 +22,13 @@ from itertools import combinations_with_replacement, product
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.apart import take_apart, take_injective
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.overlap import Overlap, Overlaps
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.steps import injective_where
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import read_by, written_by
+from deuteron.analysis.addresses.steps import injective_where
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.apart import take_apart, take_injective
+from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import read_by, written_by
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
 from deuteron.ir.tt.debug import AssertOp

@@ -25,13 +25,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
+from deuteron.analysis.aliasing.program_order import Writers
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.natural import MOST_ADDED, is_natural
 from deuteron.analysis.guarded_results import is_guarded
-from deuteron.analysis.natural import MOST_ADDED, is_natural
-from deuteron.analysis.polynomial import Polynomial
-from deuteron.analysis.program_order import Writers
-from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
-from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp

@@ -14,7 +14,7 @@
 
 Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
 store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
-done, and so before one that may write to the same place (`analysis/tma_stores.py`). The only store of a loop, whose
+done, and so before one that may write to the same place (`analysis/aliasing`). The only store of a loop, whose
 memory nothing else could use, is waited for before the next one:
 
     "scf.for" ... ({                               %n = "ttg.local_alloc"()
@@ -42,10 +42,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
-from deuteron.analysis.shared_liveness import shared_buffers
-from deuteron.analysis.tma_stores import stores_that_wait
-from deuteron.analysis.written_arguments import touched_arguments, written_by
+from deuteron.analysis.aliasing.tma_stores import stores_that_wait
+from deuteron.analysis.aliasing.written_arguments import touched_arguments, written_by
+from deuteron.analysis.shared_memory.descriptor_buffers import block_buffer, block_bytes, load_buffer
+from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import READ, effects_inside, is_pure
 from deuteron.ir.nested import nested_ops

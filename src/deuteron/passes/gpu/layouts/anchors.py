@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from deuteron.analysis.access_vectors import MAX_BYTES
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis_info import AxisInfo
+from deuteron.analysis.addresses.access_vectors import MAX_BYTES
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp

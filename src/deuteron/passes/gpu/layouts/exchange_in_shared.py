@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from deuteron.analysis.scratch import IN_SHARED, exchange_route_of, exchanged_bytes
+from deuteron.analysis.shared_memory.scratch import IN_SHARED, exchange_route_of, exchanged_bytes
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp

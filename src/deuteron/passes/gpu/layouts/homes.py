@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.index_bits import exchange_mask
-from deuteron.analysis.written_arguments import read_by, written_arguments
+from deuteron.analysis.addresses.index_bits import exchange_mask
+from deuteron.analysis.aliasing.written_arguments import read_by, written_arguments
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import PrintOp

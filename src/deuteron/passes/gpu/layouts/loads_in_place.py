@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.access_vectors import access_vectors
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp

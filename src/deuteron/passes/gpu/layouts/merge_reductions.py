@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
-from deuteron.analysis.scratch import reduce_partials
+from deuteron.analysis.shared_memory.scratch import reduce_partials
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops

@@ -8,8 +8,8 @@ A store must not take many more accesses than in the coalesced layout, and the l
 
 from __future__ import annotations
 
-from deuteron.analysis.access_vectors import access_vectors
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import StoreOp

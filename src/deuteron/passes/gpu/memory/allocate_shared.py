@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from deuteron.analysis.shared_liveness import Buffer, Interval, shared_buffers
+from deuteron.analysis.shared_memory.shared_liveness import Buffer, Interval, shared_buffers
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp

@@ -5,7 +5,7 @@
     %y = "ttg.local_load"(%m)                   %y = "ttg.local_load"(%m)
 
 Needs the places of shared memory (`allocate-shared`). In global memory threads wait likewise before they touch what
-others of the program touched (`analysis/global_hazards.py`). An atomic on a scalar is done by one thread for the
+others of the program touched (`analysis/aliasing`). An atomic on a scalar is done by one thread for the
 program, as are atomic loads and stores, of tiles too: with release, all threads wait before it, so that what they
 stored is released; with acquire, after it, so that none reads what it loaded before.
 """
@@ -20,8 +20,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.global_hazards import GlobalHazards
-from deuteron.analysis.shared_hazards import HazardAnalysis, waits
+from deuteron.analysis.aliasing.global_hazards import GlobalHazards
+from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis, waits
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic

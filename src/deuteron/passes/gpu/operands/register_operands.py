@@ -14,7 +14,7 @@ from math import ceil
 
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp

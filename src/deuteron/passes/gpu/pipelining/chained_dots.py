@@ -16,8 +16,8 @@ from math import ceil
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from deuteron.analysis.buffer_index import BufferIndex, in_next_iteration, index_of
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.shared_memory.buffer_index import BufferIndex, in_next_iteration, index_of
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops

@@ -22,14 +22,14 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import (
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import (
     could_be_apart,
     rely_on_apart,
     written_arguments,
     written_before_barriers,
 )
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark

@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.written_arguments import could_be_apart, is_apart, written_arguments
+from deuteron.analysis.aliasing.written_arguments import could_be_apart, is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure

@@ -20,12 +20,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.access_vectors import access_vectors
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.next_iteration import Meeting, meets_next
-from deuteron.analysis.program_order import writers_in
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import (
+from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.next_iteration import Meeting, meets_next
+from deuteron.analysis.aliasing.program_order import writers_in
+from deuteron.analysis.aliasing.written_arguments import (
     could_be_apart,
     has_order,
     read_by,
@@ -33,6 +32,7 @@ from deuteron.analysis.written_arguments import (
     written_before_barriers,
     written_by,
 )
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp

@@ -14,9 +14,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.access_vectors import access_vectors, copy_vectors
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.descriptor_buffers import load_buffer
+from deuteron.analysis.addresses.access_vectors import access_vectors, copy_vectors
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.shared_memory.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp

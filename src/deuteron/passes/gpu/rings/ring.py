@@ -33,7 +33,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.descriptor_buffers import block_bytes
+from deuteron.analysis.shared_memory.descriptor_buffers import block_bytes
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp

@@ -20,7 +20,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
 from deuteron.ir.types import is_tile

@@ -19,7 +19,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateType
 from deuteron.ir.types import is_tile

@@ -27,9 +27,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
-from deuteron.analysis.apart import can_be_apart, take_apart
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import read_by, written_by
+from deuteron.analysis.aliasing.apart import can_be_apart, take_apart
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import read_by, written_by
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, MEMORY, READ, SHARED, WRITE, Effect, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops

@@ -20,7 +20,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.index_bits import exchange_mask
+from deuteron.analysis.addresses.index_bits import exchange_mask
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp

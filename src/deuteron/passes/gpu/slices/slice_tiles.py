@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable

@@ -14,8 +14,8 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis_info import unknown
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.axis_info import unknown
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise

@@ -22,9 +22,9 @@ from itertools import product
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.program_order import Writers
-from deuteron.analysis.scratch import buffer_bytes
+from deuteron.analysis.aliasing.program_order import Writers
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.shared_memory.scratch import buffer_bytes
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.machine.gpu import GPUConfig

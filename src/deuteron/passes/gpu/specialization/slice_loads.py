@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
-from deuteron.analysis.program_order import Writers
+from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp

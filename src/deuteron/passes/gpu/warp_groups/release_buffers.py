@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.dot_waits import wait_for
+from deuteron.analysis.shared_memory.dot_waits import wait_for
 from deuteron.errors import InternalError
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder

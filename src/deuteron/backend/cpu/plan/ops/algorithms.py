@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
-from deuteron.analysis.index_bits import exchange_mask
+from deuteron.analysis.addresses.index_bits import exchange_mask
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.plan.indices import Index, exchanged
 from deuteron.backend.cpu.plan.items import Dot

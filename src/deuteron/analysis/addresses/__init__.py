@@ -1,0 +1,1 @@
+"""Where the elements of a tile are: polynomials, tiles of strided arrays, what one access takes."""

@@ -1,0 +1,259 @@
+"""Integers and pointers as polynomials over the scalars of a kernel and the coordinates of a tile.
+
+    rows = pid * 128 + arange(0, 128)                       128 * pid + i0
+    a + rows[:, None] * stride + arange(0, 64)[None, :]     a + 128 * pid * stride + i0 * stride + i1
+    a loop that adds 64 to it, from 0 in steps of 1         ... + 64 * k
+    after that loop, which goes to n                        ... + 64 * n, if n is not negative
+
+Pointers count in elements. A tile that a loop carries and advances by what does not change is what it starts with, plus
+that times the number of the iteration; what the loop leaves is plus that times how many there are, where this is known
+without rounding. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
+Integers of 32 bits and more are taken not to overflow; narrower ones are no polynomials. What numbers of the kernel
+make overflow on the way does not count: (i0 * 3 + 7) * 0xAAAAAAAB is i0 + 0xAAAAAAAD, of 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
+from deuteron.analysis.axis.axis_info import MIN_BITS
+from deuteron.analysis.axis.natural import is_natural
+from deuteron.analysis.memo import evaluate
+from deuteron.ir.arith import constant_value
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
+from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
+
+# Of a product, and of one of its terms: addresses have a tenth of that; what is squared 14 times would have 16,384.
+MOST_TERMS, MOST_FACTORS = 1024, 32
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A tile that wraps around: `dividend` modulo `divisor`. It is the dividend where that is less."""
+
+    dividend: Polynomial
+    divisor: Polynomial
+
+
+class TilePolynomials:
+    """The polynomials of a function's values, made when they are asked for.
+
+    Tiles modulo a scalar count as their dividends, which holds where these are less than the divisors: `wraps_in` says
+    which are in a value. `naturals` are known not to be negative.
+    """
+
+    def __init__(self, naturals: Set[SSAValue] = frozenset()) -> None:
+        self._naturals = naturals
+        self._known: dict[SSAValue, Polynomial | None] = {}
+        self._atoms: dict[SSAValue, Atom] = {}
+        self._wraps: dict[SSAValue, Wrap] = {}
+        self._begun: dict[SSAValue, Polynomial] = {}  # what iterations begin with whose advance is being computed
+
+    def of(self, value: SSAValue) -> Polynomial | None:
+        """None of a tile that is no polynomial, and of what is no integer or pointer."""
+        return evaluate(value, self._known, _asked_of, self._find)
+
+    def _find(self, value: SSAValue) -> Polynomial | None:
+        made = self._make(value)
+        if made is not None:
+            return made.wrapped(bit_width_of(value.type))
+        scalar = not is_tile(value.type) and _is_number(value)
+        return Polynomial.of(self.atom(value)) if scalar else None
+
+    def range_of(self, loop: scf.ForOp) -> Polynomial | None:
+        """How far a loop goes; None of one over narrow integers."""
+        begin, end = self.of(loop.lb), self.of(loop.ub)
+        return end - begin if begin is not None and end is not None else None
+
+    def atom(self, value: SSAValue) -> Atom:
+        return self._atoms.setdefault(value, Atom(len(self._atoms), value))
+
+    def add_wrap(self, value: SSAValue, wrap: Wrap) -> None:
+        self._wraps[value] = wrap
+
+    def wraps_in(self, value: SSAValue) -> list[Wrap]:
+        """The tiles that wrap around which a value is made of. Polynomials tell, whether or not they were asked for."""
+        sources = list(sources_of(value))
+        for source in sources:
+            self.of(source)
+        return [self._wraps[source] for source in sources if source in self._wraps]
+
+    def _make(self, value: SSAValue) -> Polynomial | None:
+        if not _is_number(value):
+            return None
+        number = constant_value(value)
+        if number is not None:
+            return Polynomial.constant(int(number))
+        if isinstance(value, BlockArgument):
+            return self._of_argument(value)
+        if isinstance(value.owner, scf.ForOp):
+            return self._of_result(value.owner, value.index)
+        rule = _RULES.get(type(value.owner))
+        return rule(self, value.owner) if rule is not None else None
+
+    def _of_argument(self, argument: BlockArgument) -> Polynomial | None:
+        loop = argument.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or argument.index == 0:
+            return None
+        start, advance = self.of(loop.iter_args[argument.index - 1]), self._advance(argument, loop)
+        if start is None or advance is None:
+            return None
+        if advance.number == 0:
+            return start
+        if self.of(loop.lb) is None:
+            return None
+        distance = self._progress(loop) * advance
+        steps = distance.over(Polynomial.constant(_step(loop))) if _step(loop) else None
+        return start + steps if steps is not None else None
+
+    def _of_result(self, loop: scf.ForOp, index: int) -> Polynomial | None:
+        """What a loop leaves of a value that it advances, where its range is a multiple of its step."""
+        start, advance = self.of(loop.iter_args[index]), self._advance(loop.body.block.args[1 + index], loop)
+        if start is None or advance is None:
+            return None
+        if advance.number == 0:
+            return start
+        distance = self.range_of(loop)
+        is_known = distance is not None and _step(loop) > 0
+        count = distance.over(Polynomial.constant(_step(loop))) if is_known else None
+        return start + count * advance if count is not None and is_natural(count, self._naturals) else None
+
+    def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:
+        """By how much an iteration advances what it carries, where that does not change.
+
+        What is known of values in the loop says what they are by the index, and not by what the iteration begins with.
+        """
+        itself, outer, begun = Polynomial.of(self.atom(argument)), self._known, self._begun
+        self._begun = {**begun, argument: itself}
+        self._known = {value: known for value, known in outer.items() if not _is_in(value, loop)} | self._begun
+        following = self.of(loop.body.block.last_op.operands[argument.index - 1])
+        self._known, self._begun = outer, begun
+        advance = following - itself if following is not None else None
+        if advance is None or any(atom.value is None for atom in advance.atoms) or changes_in(advance, loop):
+            return None
+        return advance
+
+    def _progress(self, loop: scf.ForOp) -> Polynomial:
+        """How far the induction variable is from where it began."""
+        return Polynomial.of(self.atom(loop.body.block.args[0])) - self.of(loop.lb)
+
+
+def sources_of(value: SSAValue) -> Iterator[SSAValue]:
+    """What a value is made of, itself first, also in earlier iterations of loops."""
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        yield current
+        fresh = [source for source in _sources(current) if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    if not isinstance(value, BlockArgument):
+        op = value.owner
+        return _carried(op, value.index) if isinstance(op, scf.ForOp) else op.operands
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or value.index == 0:
+        return ()
+    return _carried(loop, value.index - 1)
+
+
+def _carried(loop: scf.ForOp, index: int) -> Sequence[SSAValue]:
+    """What a value that a loop carries begins with, and what its iterations make of it."""
+    return loop.iter_args[index], loop.body.block.last_op.operands[index]
+
+
+def changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
+    """Whether it depends on what is computed in a loop."""
+    return any(atom.value is not None and _is_in(atom.value, loop) for atom in polynomial.atoms)
+
+
+def _is_in(value: SSAValue, loop: scf.ForOp) -> bool:
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    return loop.is_ancestor(owner)
+
+
+def _step(loop: scf.ForOp) -> int:
+    """The step of a loop; 0 where it is no constant."""
+    return constant_value(loop.step) or 0
+
+
+def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
+    """What the rule of an op asks for; loops ask for themselves."""
+    op = value.owner
+    return op.operands if isinstance(op, Operation) and type(op) in _RULES and _is_number(value) else ()
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Narrow integers wrap around where a kernel means them to: no polynomial says so."""
+    if is_integer(value.type):
+        return bit_width_of(value.type) >= MIN_BITS
+    return is_pointer(element_type_of(value.type))
+
+
+def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial | None]) -> Callable:
+    def rule(known: TilePolynomials, op: Operation) -> Polynomial | None:
+        lhs, rhs = (known.of(operand) for operand in op.operands)
+        return None if lhs is None or rhs is None else combine(lhs, rhs)
+
+    return rule
+
+
+def _product(lhs: Polynomial, rhs: Polynomial) -> Polynomial | None:
+    """Of what is multiplied by itself again and again no polynomial is made."""
+    is_large = lhs.num_terms * rhs.num_terms > MOST_TERMS or lhs.degree + rhs.degree > MOST_FACTORS
+    return None if is_large else lhs * rhs
+
+
+def _same(known: TilePolynomials, op: Operation) -> Polynomial | None:
+    return known.of(op.operands[0])
+
+
+def _make_range(known: TilePolynomials, op: MakeRangeOp) -> Polynomial:
+    start = Polynomial.constant(op.start.value.data)
+    return start if shape_of(op.result.type) == (1,) else start + Polynomial.of(coordinate(0))
+
+
+def with_axes(op: ExpandDimsOp | TransOp, source: Polynomial) -> Polynomial:
+    """What is said of the source of an op, with the axes of its result."""
+    if isinstance(op, ExpandDimsOp):
+        new = op.axis.value.data
+        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(atom.axis + (atom.axis >= new)))
+    places = list(op.permutation)
+    return source.renamed(lambda atom: atom if atom.axis is None else coordinate(places.index(atom.axis)))
+
+
+def _with_axes(known: TilePolynomials, op: ExpandDimsOp | TransOp) -> Polynomial | None:
+    source = known.of(op.src)
+    return None if source is None else with_axes(op, source)
+
+
+def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
+    dividend, divisor = known.of(op.lhs), known.of(op.rhs)
+    if not is_tile(op.result.type) or dividend is None or divisor is None:
+        return None
+    known.add_wrap(op.result, Wrap(dividend, divisor))
+    return dividend
+
+
+_RULES: dict[type[Operation], Callable[[TilePolynomials, Operation], Polynomial | None]] = {
+    arith.AddiOp: _binary(Polynomial.__add__),
+    arith.SubiOp: _binary(Polynomial.__sub__),
+    arith.MuliOp: _binary(_product),
+    AddPtrOp: _binary(Polynomial.__add__),
+    ExtSIOp: _same,
+    SplatOp: _same,
+    BroadcastOp: _same,
+    MakeRangeOp: _make_range,
+    ExpandDimsOp: _with_axes,
+    TransOp: _with_axes,
+    arith.RemSIOp: _remainder,
+}

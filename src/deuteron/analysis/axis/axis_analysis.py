@@ -1,0 +1,147 @@
+"""Axis info of every value of a function: forwards through its ops, to a fixed point in loops.
+
+infos = AxisInfoAnalysis(func)
+infos.of(op.ptr).contiguity          (1, 64)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from deuteron.analysis.axis.axis_info import (
+    MAX_DIVISIBILITY,
+    AxisInfo,
+    power_of_two_divisor,
+    uniform,
+    unknown,
+    unwrapped,
+)
+from deuteron.analysis.axis.axis_rules import RULES, Rule, rule_of
+from deuteron.analysis.axis.likely_neighbours import LIKELY_RULES
+from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import shape_of
+
+
+class AxisInfoAnalysis:
+    """Axis info of every value of a function."""
+
+    def __init__(self, func: FuncOp, rules: Mapping[type[Operation], Rule] = RULES):
+        self._func, self._rules = func, rules
+        self._infos: dict[SSAValue, AxisInfo] = {}
+        for index, argument in enumerate(func.args):
+            self._infos[argument] = uniform(argument, func.arg_divisibility(index))
+        self._visit_block(func.body.block)
+
+    def of(self, value: SSAValue) -> AxisInfo:
+        return self._infos.get(value) or unknown(value)
+
+    @cached_property
+    def likely(self) -> AxisInfoAnalysis:
+        """What is likely, and not known, of the function as it is."""
+        return AxisInfoAnalysis(self._func, LIKELY_RULES)
+
+    def _visit_block(self, block: Block) -> None:
+        for op in block.ops:
+            self.visit(op)
+
+    def visit(self, op: Operation) -> None:
+        """Learn of an op, also of one that a pass has made since."""
+        rule = rule_of(op, self._rules)
+        if rule is not None:
+            info = self._apply(rule, op)
+            self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
+        elif op.regions:
+            self._visit_regions(op)
+        elif op.attributes and len(op.results) == 1:
+            self._infos[op.results[0]] = _with_hints(op, unknown(op.results[0]))
+
+    def derived(self, op: Operation) -> AxisInfo:
+        """What follows of an op from its operands alone, without what hints promise of its result."""
+        rule = rule_of(op, self._rules)
+        return unknown(op.results[0]) if rule is None else self._apply(rule, op)
+
+    def _apply(self, rule: Rule, op: Operation) -> AxisInfo:
+        return unwrapped(op.results[0], rule(op, [self.of(operand) for operand in op.operands]))
+
+    def _visit_regions(self, op: Operation) -> None:
+        if isinstance(op, scf.ForOp):
+            return self._visit_for(op)
+        if isinstance(op, scf.WhileOp):
+            return self._visit_while(op)
+        if isinstance(op, scf.IfOp):
+            return self._visit_if(op)
+        for region in op.regions:
+            for block in region.blocks:
+                self._visit_block(block)
+        return None
+
+    def _visit_for(self, op: scf.ForOp) -> None:
+        induction, *carried = op.body.block.args
+        bounds = self.of(op.lb).join(self.of(op.step))
+        self._infos[induction] = uniform(induction, bounds.divisibility[0])
+        self._fix_point(carried, op.iter_args, op.body.block.last_op.operands, lambda: self._visit_block(op.body.block))
+        self._bind(op.results, carried)
+
+    def _visit_while(self, op: scf.WhileOp) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        passed_on = before.last_op.args
+
+        def iteration() -> None:
+            self._visit_block(before)
+            self._bind(after.args, passed_on)
+            self._visit_block(after)
+
+        self._fix_point(before.args, op.arguments, after.last_op.operands, iteration)
+        self._bind(op.results, passed_on)
+
+    def _fix_point(
+        self,
+        carried: Sequence[BlockArgument],
+        initial: Sequence[SSAValue],
+        yielded: Sequence[SSAValue],
+        iteration: Callable[[], None],
+    ) -> None:
+        """Visit a loop until what its arguments hold is true of what enters and of what each iteration yields."""
+        self._bind(carried, initial)
+        while True:
+            iteration()
+            joined = [self.of(a).join(self.of(y)) for a, y in zip(carried, yielded, strict=True)]
+            if joined == [self.of(argument) for argument in carried]:
+                return
+            self._infos.update(zip(carried, joined, strict=True))
+
+    def _visit_if(self, op: scf.IfOp) -> None:
+        branches = [region.block for region in op.regions if region.blocks]
+        for block in branches:
+            self._visit_block(block)
+        if op.results:
+            yields = [block.last_op.operands for block in branches]
+            for result, one, other in zip(op.results, *yields, strict=True):
+                self._infos[result] = self.of(one).join(self.of(other))
+
+    def _bind(self, results, values) -> None:
+        for result, value in zip(results, values, strict=True):
+            self._infos[result] = self.of(value)
+
+
+def _with_hints(op: Operation, info: AxisInfo) -> AxisInfo:
+    """What `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` promise, attached to the op."""
+    extents = shape_of(op.results[0].type) or (1,)
+    limits = (
+        ("divisibility", DIVISIBILITY, (MAX_DIVISIBILITY,) * len(extents)),
+        ("contiguity", CONTIGUITY, extents),
+        ("constancy", CONSTANCY, extents),
+    )
+    for field, name, limit in limits:
+        hint = promised(op, name)
+        if hint is not None:
+            powers = (power_of_two_divisor(value) if value > 0 else 1 for value in hint)
+            known = zip(powers, limit, getattr(info, field), strict=True)
+            info = replace(info, **{field: tuple(max(min(p, most), k) for p, most, k in known)})
+    return info

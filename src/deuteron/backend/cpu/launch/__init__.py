@@ -1,0 +1,1 @@
+"""How kernels for processors are launched: loading, threads, and the machine code that calls programs."""

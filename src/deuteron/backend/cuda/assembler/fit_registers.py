@@ -1,0 +1,126 @@
+"""Assembles a kernel with a few registers less, where a multiprocessor then holds a third more of its CTAs.
+
+    Used 34 registers, .reqntid 512     three CTAs, 48 of 64 warps
+    .maxnreg 32                         four, which is kept if nothing more is spilled
+    Used 36 registers, .reqntid 1024    one CTA
+    .maxnreg 32                         two, which may spill a few registers
+    Used 40 registers, 16 bytes spilled
+    .maxnreg 40                         the same, told, which is kept if less is spilled
+    .maxnreg 48                         one CTA less, if that spills as well
+    1,604 registers live at once        they spill, whatever is done
+    .maxnreg 255                        told at once, all that a thread may have
+
+ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by CTAs whose
+loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Sometimes it spills where it had registers left;
+told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). Dots on tensor cores stay as they
+are, and so does a kernel that says itself how many registers it takes.
+
+Of what has many times more values than registers ptxas 13.5 spills far more than it has to: for a backward pass of one
+warp it takes 64 of 255 registers and spills 97 KB; told to take all, it spills 33 KB, and is done in less time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from deuteron.backend.cuda.assembler.live_registers import live_registers
+from deuteron.backend.cuda.assembler.occupancy import occupancy
+from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources, assemble
+from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
+from deuteron.backend.cuda.target import Architecture
+from deuteron.machine.gpu import GPU
+
+# Of the registers: with fewer still, what is not spilled is computed again. Measured between an eighth and a quarter,
+# of 18 kernels: cross entropy with 16 warps gains 10 % (40 registers to 32), layer norm backward 26 % (150 to 126), a
+# cumulative sum in blocks 1 %. Where more is computed, CTAs gain nothing: dropout, of 200 instructions for an access
+# of memory, loses 5 %; those that gain have up to 96.
+MAX_SAVED, MAX_SAVED_COMPUTING = 1 / 4, 1 / 8
+MAX_INSTRUCTIONS = 128  # of the text of a kernel, for each access
+# Of CTAs: three to four gain 2.5 % in layer norm of 16384x4096 (above); smaller gains are not measured.
+MIN_GAIN = 4 / 3
+# Bytes that a thread may store and load again for twice the CTAs: four registers. Where one CTA is on a multiprocessor
+# alone, nothing is loaded while it computes.
+SPILLED_FOR_TWICE = 32
+# Times the registers that a thread may have: values that fill so many spill in any order. Kernels have up to 248, or
+# more than 1,000 (live_registers.py); nothing is measured between.
+SURE_TO_SPILL = 2
+_THREADS = re.compile(r"^\.reqntid (\d+)\n", re.MULTILINE)
+_SAID = re.compile(r"\bsetmaxnreg|^\.maxnreg", re.MULTILINE)
+_DOTS = re.compile(r"\bmma")
+_INSTRUCTION = re.compile(r"^\t[^.\n].*;$", re.MULTILINE)
+_ACCESS = re.compile(r"\b(?:ld|st|red|atom)\.(?:global|relaxed|volatile)")
+
+
+def assemble_to_fit(
+    ptx: str,
+    architecture: Architecture,
+    dynamic_shared: int,
+    fp_fusion: bool,
+    process: AssemblerProcess | None = None,
+) -> Cubin:
+    """The cubin of a kernel that is launched with so many bytes of shared memory.
+
+    `process`: one that was started for this architecture; if it does not suit, others follow.
+    """
+    machine, threads = architecture.machine, _THREADS.search(ptx)
+    if threads is None or _SAID.search(ptx):
+        return assemble(ptx, architecture.name, fp_fusion, process)
+    most = _most_registers(machine, int(threads[1]))
+    if live_registers(ptx) > SURE_TO_SPILL * most:
+        return assemble(_limited(ptx, most), architecture.name, fp_fusion, process)
+    cubin = assemble(ptx, architecture.name, fp_fusion, process)
+    saved = MAX_SAVED_COMPUTING if _computes(ptx) else MAX_SAVED
+    limit = None if _DOTS.search(ptx) else _limit(machine, int(threads[1]), cubin.resources, dynamic_shared, saved)
+    if limit is None:
+        return cubin
+    fitted = assemble(_limited(ptx, limit), architecture.name, fp_fusion)
+    used, then = cubin.resources, fitted.resources
+    before, after = (_num_ctas(machine, int(threads[1]), one, dynamic_shared) for one in (used, then))
+    spared = SPILLED_FOR_TWICE if after >= 2 * before else 0
+    kept = fitted if then.spill_bytes <= used.spill_bytes + spared else cubin
+    if not used.spill_bytes or not then.spill_bytes:
+        return kept
+    roomier = _limited(ptx, _registers_for(machine, int(threads[1]), before - 1))
+    return min(kept, assemble(roomier, architecture.name, fp_fusion), key=lambda one: one.resources.spill_bytes)
+
+
+def _registers_for(machine: GPU, num_threads: int, ctas: int) -> int:
+    """The most registers with which so many CTAs fit, one at least."""
+    counts = range(_most_registers(machine, num_threads), 0, -1)
+    return next(count for count in counts if occupancy(machine, num_threads, count, 0).ctas >= max(ctas, 1))
+
+
+def _num_ctas(machine: GPU, num_threads: int, used: Resources, dynamic_shared: int) -> int:
+    return occupancy(machine, num_threads, used.registers, dynamic_shared + used.shared_bytes).ctas
+
+
+def _limited(ptx: str, registers: int) -> str:
+    return _THREADS.sub(rf"\g<0>.maxnreg {registers}\n", ptx, count=1)
+
+
+def _most_registers(machine: GPU, num_threads: int) -> int:
+    return min(machine.registers.max_per_thread, machine.registers.count // num_threads)
+
+
+def _computes(ptx: str) -> bool:
+    """Whether a kernel is bound by what it computes rather than by memory."""
+    return len(_INSTRUCTION.findall(ptx)) > MAX_INSTRUCTIONS * max(len(_ACCESS.findall(ptx)), 1)
+
+
+def _limit(machine: GPU, num_threads: int, used: Resources, dynamic_shared: int, saved: float) -> int | None:
+    if used.spill_bytes and used.registers < _most_registers(machine, num_threads):
+        return used.registers
+    return rewarding_limit(machine, num_threads, used.registers, dynamic_shared + used.shared_bytes, saved)
+
+
+def rewarding_limit(
+    machine: GPU, num_threads: int, registers: int, shared_bytes: int, saved: float = MAX_SAVED
+) -> int | None:
+    """The most registers, fewer than these by that part at most, with which enough more CTAs fit; None: too few."""
+
+    def ctas(count: int) -> int:
+        return occupancy(machine, num_threads, count, shared_bytes).ctas
+
+    wanted = max(ctas(registers) * MIN_GAIN, 1)
+    counts = range(registers - 1, registers - int(registers * saved) - 1, -1)
+    return next((count for count in counts if ctas(count) >= wanted), None)

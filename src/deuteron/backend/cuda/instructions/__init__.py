@@ -1,0 +1,1 @@
+"""What the rules of all GPUs ask for, in instructions of PTX."""
