@@ -10,7 +10,7 @@ import time
 import pytest
 
 from deuteron import forking
-from deuteron.forking import undivided, undivided_property
+from deuteron.forking import undivided
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
@@ -97,26 +97,6 @@ def test_a_thread_forks_in_the_middle_of_its_own_work():
         goes_on.set()
     thread.join()
     assert not forking._depths
-
-
-def test_what_several_threads_make_first_stays():
-    barrier, found = threading.Barrier(4), []
-
-    class Kernel:
-        @undivided_property
-        def launch(self) -> object:
-            """Loads it."""
-            barrier.wait(10)
-            return object()
-
-    kernel = Kernel()
-    threads = [threading.Thread(target=lambda: found.append(kernel.launch)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [kernel.launch] * 4
-    assert Kernel.launch.__doc__ == "Loads it."
 
 
 PROGRAM = """

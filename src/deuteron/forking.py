@@ -16,11 +16,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar, overload
 
-T = TypeVar("T")
 LONGEST_WAIT = 10.0  # seconds
 _LOOKS_AGAIN = 0.001  # seconds
 
@@ -82,26 +80,3 @@ def _after_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-
-
-class undivided_property(Generic[T]):  # noqa: N801
-    """As functools.cached_property, undivided, and without the lock of Python 3.11's, which a fork would leave taken.
-
-    Of what several threads make the first stays.
-    """
-
-    def __init__(self, make: Callable[[Any], T]):
-        self._make, self.__doc__ = make, make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> undivided_property[T]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is None:
-            return self
-        with undivided():
-            return vars(instance).setdefault(self._name, self._make(instance))

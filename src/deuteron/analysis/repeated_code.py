@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.cached_property import cached_property
 from deuteron.ir.arith import constant_value
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import bit_width_of, is_integer

@@ -13,7 +13,6 @@ that the kernel takes to be apart, one that is compiled for such is launched ins
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deuteron import knobs
@@ -23,10 +22,11 @@ from deuteron.backend.metadata import Apart, KernelMetadata, Param
 from deuteron.backend.overlaps import overlap_of
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
+from deuteron.cached_property import cached_property
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.errors import LaunchError
-from deuteron.forking import undivided_property
+from deuteron.forking import undivided
 from deuteron.knobs.hooks import LazyDict
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ class CompiledKernel:
         """Seconds that each stage took when the kernel was compiled."""
         return self.metadata.stage_times
 
-    @undivided_property
+    @cached_property
+    @undivided()
     def launch(self) -> Callable[[Sequence[int], Sequence[Any]], None]:
         """`launch(grid, values)`: addresses and numbers for the runtime parameters. Loads the code when first used."""
         before, after = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from deuteron.cached_property import cached_property
 from deuteron.emulator.machine.block_memory import POISON
 from deuteron.emulator.machine.group import Group
 

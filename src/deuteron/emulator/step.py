@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from deuteron.cached_property import cached_property
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.parts import Parts

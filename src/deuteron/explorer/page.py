@@ -17,9 +17,9 @@ import json
 import tempfile
 import webbrowser
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
+from deuteron.cached_property import cached_property
 from deuteron.explorer.model import Exploration
 
 _FOLDER = Path(__file__).parent / "page"

@@ -10,11 +10,11 @@ what is too large, infinity included, becomes the largest finite value, as `cvt.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from xdsl.ir import Attribute
 
+from deuteron.cached_property import cached_property
 from deuteron.dtypes import FloatType
 from deuteron.ir.types import FLOAT_TYPES
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 from xdsl.irdl import OpDef
 from xdsl.irdl.declarative_assembly_format import FormatProgram
+
+from deuteron.cached_property import cached_property
 
 
 class _FormatOnUse:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
 from deuteron.language.by_name import ByName
 
@@ -56,7 +57,7 @@ class Builtin(ByName):
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function)
 
-    @functools.cached_property
+    @cached_property
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)
 

@@ -19,10 +19,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial, update_wrapper
+from functools import partial, update_wrapper
 from types import FunctionType, MethodType
 from typing import Any
 
+from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
 from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap

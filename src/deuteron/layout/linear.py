@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, wraps
+from functools import lru_cache, wraps
 from math import prod
 
+from deuteron.cached_property import cached_property
 from deuteron.layout import f2
 
 Basis = tuple[int, ...]

@@ -18,10 +18,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 from deuteron.aot.targets import c_target
+from deuteron.cached_property import cached_property
 from deuteron.library.declaration import Kernel, Library, bare_type, followed_by, hinted_types
 
 MAX_VARIANTS = 20_000

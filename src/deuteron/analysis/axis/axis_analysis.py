@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -23,6 +22,7 @@ from deuteron.analysis.axis.axis_info import (
 )
 from deuteron.analysis.axis.axis_rules import RULES, Rule, rule_of
 from deuteron.analysis.axis.likely_neighbours import LIKELY_RULES
+from deuteron.cached_property import cached_property
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of

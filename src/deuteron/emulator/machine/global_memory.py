@@ -12,10 +12,10 @@ from __future__ import annotations
 import bisect
 import ctypes
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from deuteron.cached_property import cached_property
 from deuteron.emulator.faults import Fault
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -12,11 +12,11 @@ Where threads take different branches the group is split (`take`), where they me
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from deuteron.cached_property import cached_property
 from deuteron.emulator.machine.wave import Wave
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
+from deuteron.cached_property import cached_property
 from deuteron.errors import DeuteronError, StrictError, UsageError
 from deuteron.runtime.autotuning.checks import check_arrays, check_autotuner, check_given
 from deuteron.runtime.autotuning.config import Config

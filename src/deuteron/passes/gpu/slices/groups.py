@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from math import inf
 
@@ -30,6 +29,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 from deuteron.analysis.aliasing.apart import can_be_apart, take_apart
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import read_by, written_by
+from deuteron.cached_property import cached_property
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, MEMORY, READ, SHARED, WRITE, Effect, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops
