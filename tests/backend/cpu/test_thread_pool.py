@@ -73,9 +73,10 @@ def test_threads_launch_at_random(seed, num_threads):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_forks_while_others_launch(seed):
     """A child has helpers of its own, whatever the threads of its parent were doing, but for imports: Python's locks
-    of modules stay taken in a child that is forked in the midst of one, so that the first launch comes before.
+    of modules stay taken in a child that is forked in the midst of one, so that what imports, compiles, comes before.
     """
-    launch(64, 1)
+    for rounds in (0, 1, 10, 100, 1000):
+        launch(64, rounds)
     failures: list[BaseException] = []
     thread = threading.Thread(target=launch_at_random, args=(seed, 60, failures))
     thread.start()
