@@ -166,3 +166,10 @@ define void @scale_it(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch) 
     assert out.view(np.int64).sum() == 1
     with pytest.raises(LaunchError, match="calls __\\w*16, which this process does not have: LLVM has no instruction"):
         deuteron.compile(source, target="cpu:x86-64")[(1,)](out.ctypes.data, 0.5)
+
+
+def test_what_a_folder_is_for_is_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEUTERON_DUMP_DIR", str(tmp_path))
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    deuteron.compile(IRSource.from_text(LLIR, "llir"), target="cpu")
+    assert {path.suffix for path in tmp_path.rglob("scale.*")} == {".llir", ".asm", ".obj"}

@@ -52,7 +52,7 @@ def _streams_always(b: Any, streams: Any, cache_bytes: int, *given: Any) -> Any:
 # Of a module, or a class in it: what is said there, and what it may be instead; names that belong together, together.
 COSTS: Costs = (
     ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
-    ("analysis.shared_conversion", "MAX_BYTES", (256, 2048)),
+    ("analysis.shared_memory.shared_conversion", "MAX_BYTES", (256, 2048)),
     ("backend.gpu.rules.reduce", "MIN_CHAIN", (1, 64)),
     ("passes.gpu.dot_instructions", "FEW_COLUMNS", (0, 256)),
     ("passes.gpu.dot_instructions", "MAX_SHARE", (0, 1 / 16)),
@@ -94,7 +94,7 @@ COSTS: Costs = (
 )
 
 CPU_COSTS: Costs = (
-    ("backend.cpu.lane_loops", "MAX_CHUNK", (4, 64)),
+    ("backend.cpu.memory.lane_loops", "MAX_CHUNK", (4, 64)),
     ("backend.cpu.loop_nests", "MAX_UNROLL", (1, 2, 8)),
     ("backend.cpu.loops", "MAX_UNROLL", (1, 2, 8)),
     ("backend.cpu.loops", "MIN_PARTED, MIN_PARTED_COMPUTED", ((1, 1), (2, 4), (16, 16))),

@@ -22,10 +22,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from deuteron.backend.stage import Unit
 from deuteron.compiler.cache import Entry
 from deuteron.compiler.job import Job
-from deuteron.compiler.worker import READY
+from deuteron.compiler.worker import READY, Begun
 from deuteron.errors import CompilerDied, DeuteronError
 from deuteron.settings import settings
 
@@ -74,7 +73,7 @@ class _Pool:
         """Lower a job, and give it to whichever worker is free."""
         self._num_missing += 1
         try:
-            self._tasks.put((index, job.lower()))
+            self._tasks.put((index, Begun(*job.lower())))
         except DeuteronError as error:
             self._outcomes.put((index, error))
 
@@ -99,8 +98,8 @@ class _Pool:
 
     def _serve(self, worker: Worker) -> None:
         while (task := self._tasks.get()) is not None:
-            index, content = task
-            self._outcomes.put((index, None if self._is_stopped else worker.compile(content)))
+            index, begun = task
+            self._outcomes.put((index, None if self._is_stopped else worker.compile(begun)))
         worker.close()
 
     def stop(self) -> None:
@@ -119,13 +118,13 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    def compile(self, content: tuple[str, Unit]) -> Entry | DeuteronError | None:
+    def compile(self, begun: Begun) -> Entry | DeuteronError | None:
         """None where no process can be started."""
         process = self._process or self._started()
         if process is None:
             return None
         try:
-            pickle.dump(content, process.stdin)
+            pickle.dump(begun, process.stdin)
             process.stdin.flush()
             return pickle.load(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError, ValueError):

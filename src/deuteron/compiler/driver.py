@@ -193,19 +193,30 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
     hook = knobs.runtime.add_stages_inspection_hook
-    is_in_files = folder is not None or settings.override_dir is not None
-    is_looked_into = is_in_files or hook is not None or not isinstance(source, ASTSource)
+    is_looked_into = hook is not None or settings.override_dir is not None
+    if isinstance(source, IRSource) and source.stage == "llir" and not is_looked_into:
+        entry = _text_isolated(source, unit, folder)
+        if entry is not None:
+            return entry
+    is_isolated = settings.isolate and isinstance(source, ASTSource) and folder is None and not is_looked_into
     with _garbage_kept():
         walk = begin_walk(backend, source, unit, folder)
         if hook is not None:
             walk.inspected = InspectedStages(hook, walk.stages, walk.unit)
-        return (_isolated(walk) if settings.isolate and not is_looked_into else None) or completed(walk)
+        return (_isolated(walk) if is_isolated else None) or completed(walk)
 
 
 def _isolated(walk: Walk) -> Entry | None:
     from deuteron.compiler.isolated import compile_isolated  # deferred: it is asked for seldom
 
     return compile_isolated(walk)
+
+
+def _text_isolated(source: IRSource, unit: Unit, folder: Path | None) -> Entry | None:
+    """Of LLVM IR, whose parser and verifier may end the process as all that follows may."""
+    from deuteron.compiler.isolated import compile_text_isolated  # deferred: of texts only
+
+    return compile_text_isolated(source, unit, folder)
 
 
 def completed(walk: Walk) -> Entry:

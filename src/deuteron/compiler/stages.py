@@ -24,7 +24,7 @@ from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
-from deuteron.errors import DeuteronError, InternalError, UsageError
+from deuteron.errors import AssemblerError, DeuteronError, InternalError, IRError, Location, UsageError
 from deuteron.settings import settings
 from deuteron.signal_handlers import raised_by_handler
 from deuteron.trusted_files import warn_once
@@ -32,7 +32,10 @@ from deuteron.trusted_files import warn_once
 
 @dataclass
 class Walk:
-    """One compile on its way: the products, facts and texts made so far, and the seconds that each stage took."""
+    """One compile on its way: the products, facts and texts made so far, and the seconds that each stage took.
+
+    `code_file` is that of the code for a machine that the walk began with, if it did: LLVM IR, PTX.
+    """
 
     stages: Sequence[Stage]
     unit: Unit
@@ -42,6 +45,7 @@ class Walk:
     times: dict[str, float] = field(default_factory=dict)
     num_passes: int = 0
     inspected: InspectedStages | None = None  # where a hook looks into the compile
+    code_file: str | None = None
 
     def __post_init__(self) -> None:
         if self.folder:
@@ -61,6 +65,8 @@ class Walk:
             if stage.describe is not None:
                 name, params = stage.describe(product)
                 self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or name)
+            else:
+                self.code_file = file
             if stage.input is None:
                 self.products[None] = product
             else:
@@ -132,6 +138,8 @@ class Walk:
                 raise refusal from error
             if isinstance(error, DeuteronError) and not isinstance(error, InternalError):
                 raise
+            if isinstance(error, AssemblerError) and self.code_file is not None:
+                raise IRError(error.message, Location(self.code_file, 1)) from error
             message = error.message if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
             raise self._defect(stage, message, error, input_text()) from error
 

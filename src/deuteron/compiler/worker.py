@@ -1,6 +1,6 @@
-"""A process that compiles tile IR, given by its parent: `ahead.py` starts it.
+"""A process that compiles what its parent gives it: `ahead.py` starts it.
 
-    stdin     pickled (text, unit), one after the other; at its end the process ends
+    stdin     a pickled Begun after the other; at its end the process ends
     stdout    pickled READY, then for each an Entry, or the DeuteronError that it raised
 
 It imports Deuteron alone, nothing of the program that started it.
@@ -10,16 +10,30 @@ from __future__ import annotations
 
 import pickle
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from deuteron.backend import get_backend
 from deuteron.backend.stage import Unit
 from deuteron.compiler.cache import Entry
-from deuteron.compiler.driver import completed
+from deuteron.compiler.driver import begin_walk, completed
+from deuteron.compiler.source import IRSource
 from deuteron.compiler.stages import Walk
 from deuteron.errors import DeuteronError
 
 READY = "ready"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A compile that has begun: tile IR on which no pass has run, of whose kernel `unit` says what the source did, or
+    the text of a later stage. Into the `folder`, if there is one, goes what each stage makes.
+    """
+
+    given: str | IRSource
+    unit: Unit
+    folder: Path | None = None
 
 
 def serve() -> None:
@@ -29,10 +43,10 @@ def serve() -> None:
     _answer(answers, READY)
     while True:
         try:
-            text, unit = pickle.load(given)
+            begun = pickle.load(given)
         except EOFError:
             return
-        _answer(answers, _outcome(text, unit))
+        _answer(answers, _outcome(begun))
 
 
 def _answer(stream: BinaryIO, answer: object) -> None:
@@ -40,16 +54,17 @@ def _answer(stream: BinaryIO, answer: object) -> None:
     stream.flush()
 
 
-def _outcome(text: str, unit: Unit) -> Entry | DeuteronError:
+def _outcome(begun: Begun) -> Entry | DeuteronError:
     try:
-        return compile_text(text, unit)
+        return compile_begun(begun)
     except DeuteronError as error:
         return error
 
 
-def compile_text(text: str, unit: Unit) -> Entry:
-    """Compile tile IR on which no pass has run; `unit` says of its kernel what the source did."""
-    stages = get_backend(unit.target).stages
-    walk = Walk(stages, unit, None)
-    walk.begin(lambda: stages[0].parse(text, "<ttir>"))
+def compile_begun(begun: Begun) -> Entry:
+    backend, given = get_backend(begun.unit.target), begun.given
+    if isinstance(given, IRSource):
+        return completed(begin_walk(backend, given, begun.unit, begun.folder))
+    walk = Walk(backend.stages, begun.unit, begun.folder)
+    walk.begin(lambda: backend.stages[0].parse(given, "<ttir>"))
     return completed(walk)

@@ -78,6 +78,23 @@ def test_code_that_was_changed_is_refused_or_compiled(rng, stage):
             assert error.location is not None, f"{error}\n{other}"
 
 
+@pytest.mark.parametrize(
+    ("word", "other", "message"),
+    [
+        ("[$0]", "[$17]", "LLVM ends its process on the llir: .* SIGABRT"),  # an operand that the assembly has not
+        ("[$0]", "{$0}", "ptxas does not accept the PTX"),
+    ],
+)
+def test_what_goes_on_to_be_code_and_is_none(word, other, message):
+    x = aligned(np.zeros(64 * 64, np.float16))
+    text = compile_for("cuda:90", changed, x, x.astype("float32"), 1, N=16).asm["llir"]
+    changed_text = re.sub(r"(st\.shared[^\[\n]*)" + re.escape(word), lambda found: found[1] + other, text, count=1)
+    assert changed_text != text
+    with pytest.raises(IRError, match=message) as caught:
+        compile_text(changed_text, "cuda:90", "llir")
+    assert caught.value.location is not None
+
+
 def test_ptx_that_is_none_is_said_with_its_line():
     x = aligned(np.zeros(64 * 64, np.float16))
     text = compile_for("cuda:90", changed, x, x.astype("float32"), 1, N=16).asm["ptx"]

@@ -87,7 +87,8 @@ def _refused(error: RuntimeError, llir: str) -> InternalError:
 def _location(llir: str, message: str) -> Location | None:
     """The place in the kernel's source that LLVM's message is about, if the instruction has one."""
     line = _LINE.search(message)
-    debug = _DEBUG.search(llir.splitlines()[int(line[1]) - 1] if line else message)
+    lines = ["", *llir.splitlines(), ""]  # LLVM counts from 1, and the end is a line
+    debug = _DEBUG.search(lines[int(line[1])] if line else message)
     place = debug and _PLACE.search(_node(llir, debug[1]))
     if not place:
         return None
