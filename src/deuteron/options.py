@@ -58,6 +58,7 @@ class CPUOptions:
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
     may_alias: bool = False
+    many_programs: bool = False
     interruptible: bool | None = None
 
     of_code: ClassVar[tuple[str, ...]] = ("check",)  # with which a kernel has to be launched as it was compiled
@@ -100,8 +101,9 @@ class CUDAOptions:
 
     With `launch_pdl` a launch may begin before the one before it in the stream has ended, for which the kernel calls
     `gdc_wait`, from compute capability 9.0 on. With `launch_cooperative_grid` all programs of a launch run at once.
-    `may_alias`: arguments may be views of one array, in any way. With `enable_reflect_ftz=False` what exponentials of
-    fp32 give below 2**-126 is not zero, at four instructions for one.
+    `may_alias`: arguments may be views of one array, in any way. `many_programs`: a grid may be as large as GPUs take;
+    else a launch checks that it is one in which no number overflows that the code takes not to. With
+    `enable_reflect_ftz=False` what exponentials of fp32 give below 2**-126 is not zero, at four instructions for one.
     """
 
     num_warps: int = 4
@@ -116,6 +118,7 @@ class CUDAOptions:
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
     may_alias: bool = False
+    many_programs: bool = False
 
     of_code: ClassVar[tuple[str, ...]] = ("num_warps", "num_ctas", "plain_arguments")
 
@@ -133,6 +136,7 @@ class CUDAOptions:
             "plain_arguments",
             "sanitize_overflow",
             "may_alias",
+            "many_programs",
             *LAUNCH_ATTRIBUTES,
         )
         _check_maxnreg(self.maxnreg)

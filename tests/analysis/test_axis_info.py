@@ -11,8 +11,9 @@ import deuteron as triton
 import deuteron.language as tl
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import AxisInfo
+from deuteron.analysis.axis.ranges import MOST_PROGRAMS, mark_many_programs, noted_programs
 from deuteron.frontend import lower_function
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, function_of
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes
@@ -299,10 +300,22 @@ def divided(x_ptr, FACTOR: tl.constexpr):
     tl.store(x_ptr + i, 0.0, mask=(tl.program_id(0) * FACTOR + i) // 8 % 2 == 0)
 
 
-@pytest.mark.parametrize(("factor", "constancy"), [(64, 8), (1000000000, 1)])
-def test_quotients_of_what_soon_overflows_are_in_no_groups(factor, constancy):
+@pytest.mark.parametrize(
+    ("factor", "constancy", "programs"), [(64, 8, 2**25), (32768, 8, 2**16), (1000000, 1, MOST_PROGRAMS)]
+)
+def test_quotients_are_in_groups_where_the_grid_is_not_so_large_that_something_overflows(factor, constancy, programs):
     infos, (store,) = infos_of(divided, ["x_ptr"], FACTOR=factor)
     assert infos.of(store.mask).constancy == (constancy,)
+    assert noted_programs(function_of(store)) == programs
+
+
+def test_quotients_are_in_no_groups_where_a_grid_may_be_as_large_as_it_likes():
+    _, (store,) = infos_of(divided, ["x_ptr"], FACTOR=64)
+    func = function_of(store)
+    func.attributes.clear()
+    mark_many_programs(func)
+    assert AxisInfoAnalysis(func).of(store.mask).constancy == (1,)
+    assert noted_programs(func) == MOST_PROGRAMS
 
 
 @triton.jit

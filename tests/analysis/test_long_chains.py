@@ -4,7 +4,7 @@ import pytest
 from ir_text import parse_kernel, value_named
 
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
-from deuteron.analysis.axis.natural import is_natural_tile
+from deuteron.analysis.axis.ranges import most_programs
 
 COUNT = 700
 TILE = "tensor<16xi32>"
@@ -30,9 +30,9 @@ def test_what_is_not_negative(op, expected):
     flags = "" if op == "minsi" else " <{overflowFlags = #arith.overflow<none>}>"
     scalars = f'%x<next> = "arith.{op}"(%x<now>, %x0){flags} : (i32, i32) -> i32'
     begin = '%x0 = "tt.get_program_id"() <{axis = 0 : i32}> : () -> i32'
-    assert is_natural_tile(last_of("", begin, scalars)[1]) == expected
+    assert (most_programs(last_of("", begin, scalars)[1]) is not None) == expected
     begin = f'%x0 = "tt.make_range"() <{{start = 0 : i32, end = 16 : i32}}> : () -> {TILE}'
-    assert is_natural_tile(last_of("", begin, scalars.replace("i32", TILE))[1]) == expected
+    assert (most_programs(last_of("", begin, scalars.replace("i32", TILE))[1]) is not None) == expected
 
 
 def test_squares_of_squares():
@@ -40,4 +40,4 @@ def test_squares_of_squares():
     step = '%x<next> = "arith.muli"(%x<now>, %x<now>) <{overflowFlags = #arith.overflow<none>}> : (i32, i32) -> i32'
     _, last = last_of("%x0: i32", "", step, 60)
     assert TilePolynomials().of(last) is not None
-    assert not is_natural_tile(last)
+    assert most_programs(last) is None

@@ -3,7 +3,7 @@
     difference_of_claims(case, module)      contiguity 2 of %u: tensor<64xi64> by arith.extui: [4294967295, 0, 1, ...]
 
 Of each value of a program, whenever it is computed: contiguity, divisibility and constancy (`axis_analysis.py`), that
-it is not negative (`natural.py`), the polynomial that it is (`tile_polynomials.py`), the bits of its place
+it is not negative (`ranges.py`), the polynomial that it is (`tile_polynomials.py`), the bits of its place
 (`index_bits.py`), and that no two elements have one address (`steps.py`). Integers of 32 bits and more are taken not to
 overflow, so nothing is said of what is computed from one that did. A claim that is wrong need not be a wrong result,
 but whoever relies on it makes one.
@@ -24,7 +24,7 @@ from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, sources_of
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import MIN_BITS, AxisInfo
-from deuteron.analysis.axis.natural import is_natural_tile
+from deuteron.analysis.axis.ranges import most_programs
 from deuteron.interpreter.allocation import Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.executor import Executor, kernel_of
@@ -141,7 +141,7 @@ class _Claims:
         if is_pointer(element):
             is_apart = is_tile(value.type) and injective_where(self._polynomials, value) == ()
             return "all are different" if is_apart and len(np.unique(tile)) < tile.size else None
-        if is_natural_tile(value) and (tile < 0).any():
+        if most_programs(value) is not None and (tile < 0).any():
             return "none is negative"
         bits, all_ones = self._bits.of(value), (1 << bit_width_of(element)) - 1
         numbers = [int(number) & all_ones for number in tile.ravel()]

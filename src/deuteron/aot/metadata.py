@@ -28,6 +28,7 @@ _ABSENT = {
     "num_ctas": 1,
     "written": None,
     "apart": [],
+    "most_programs": None,
     "resources": {},
     "tensor_maps": [],
     "assertions": [],

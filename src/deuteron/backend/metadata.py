@@ -115,9 +115,10 @@ class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
     `written` names the parameters whose memory the kernel may write; None: any. `apart` are those whose arrays a launch
-    looks at (`backend/overlaps.py`): where they overlap the kernel has to be one with `may_alias`. `waiting_line` is
-    where programs may wait for one another, 0 where none does; known of a kernel for the CPU. `uses_tiles`: of AMX, for
-    which a process asks the system first. `has_atomics`, or nobody knows.
+    looks at (`backend/overlaps.py`): where they overlap the kernel has to be one with `may_alias`. With more programs
+    along the first axis than `most_programs` it has to be one with `many_programs`; None: the target's limit.
+    `waiting_line` is where programs may wait for one another, 0 where none does; known of a kernel for the CPU.
+    `uses_tiles`: of AMX, for which a process asks the system first. `has_atomics`, or nobody knows.
     `extra_warps` are those that a launch has besides the option `num_warps`.
     `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`,
     and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its arguments, which a
@@ -127,6 +128,7 @@ class Facts:
 
     written: tuple[str, ...] | None = None
     apart: tuple[Apart, ...] = ()
+    most_programs: int | None = None
     scratch_bytes: int = 0
     waiting_line: int = 0
     uses_tiles: bool = False

@@ -122,8 +122,10 @@ def compile_otherwise(kernel: CompiledKernel, because: str, **options: Any) -> C
     changed = backend.make_options({**found.options, **options})
     check = partial(_refuse_to_compile, because)
     made = compile_with(backend, _source_of(kernel), found.target, changed, found.symbol, before_stages=check)
-    if made.metadata.apart:
+    if "may_alias" in options and made.metadata.apart:
         raise LaunchError(f"{because}, and the text that it was compiled of relies on their being apart")
+    if "many_programs" in options and made.metadata.most_programs is not None:
+        raise LaunchError(f"{because}, and the text that it was compiled of relies on that")
     made.metadata = replace(made.metadata, params=found.params)  # a text has no constexprs, which launches pass
     return made
 

@@ -62,7 +62,7 @@ class StageTexts(Mapping[str, str | bytes]):
 
 
 # Attributes of a kernel that only its process has.
-_IN_MEMORY = ("launch", "_run", "_overlapping")
+_IN_MEMORY = ("launch", "_run", "_overlapping", "_of_many")
 
 
 class CompiledKernel:
@@ -128,6 +128,8 @@ class CompiledKernel:
         loaded = self._backend.load(self.asm, self.metadata)
         if after:
             after(loaded, loaded, self.name, self.asm, self.hash)
+        if self.metadata.most_programs is not None:
+            loaded.launch_of_more = self._launch_of_more
         return loaded
 
     def load(self, **where: int) -> None:
@@ -264,6 +266,19 @@ class CompiledKernel:
 
             made = self._overlapping = compile_otherwise(self, overlap.in_words(self.name), may_alias=True)
         return made
+
+    def _launch_of_more(self, programs: int) -> Callable[..., None]:
+        """What launches a grid of more programs than the code is for."""
+        made = vars(self).get("_of_many")
+        if made is None:
+            from deuteron.compiler.driver import compile_otherwise  # deferred: it is built on this module
+
+            because = (
+                f"a grid of kernel '{self.name}' has {programs} programs along the first axis, and numbers are taken "
+                f"not to overflow in those of at most {self.metadata.most_programs}"
+            )
+            made = self._of_many = compile_otherwise(self, because, many_programs=True)
+        return made.launch
 
     def _given(self, args: Sequence[Any]) -> list[Any]:
         """What is given for the runtime parameters."""

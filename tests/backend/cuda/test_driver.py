@@ -18,11 +18,13 @@ from deuteron.errors import LaunchError, OutOfResources
 from deuteron.options import Target
 
 
-def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4, num_ctas=1):
+def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4, num_ctas=1, most_programs=None):
     named = tuple(make_param(*param.split(": ")) for param in params)
     api.num_params = len(named)
     options = {"num_warps": num_warps, "num_ctas": num_ctas}
-    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), options, named, shared=shared)
+    metadata = KernelMetadata(
+        "k", "k_symbol", Target("cuda", 90), options, named, shared=shared, most_programs=most_programs
+    )
     return load_kernel(b"cubin", metadata, CudaDriver(api))
 
 
@@ -73,6 +75,23 @@ def test_an_argument_that_is_no_number(api):
 def test_an_empty_grid_launches_nothing(api, grid):
     load(api)(grid, [0, 0])
     assert not api.launches
+
+
+def test_more_programs_than_the_code_is_for(api):
+    launch, launched = load(api, most_programs=2**20), []
+    launch((2**20, 1, 1), [0, 0])
+    assert len(api.launches) == 1
+    with pytest.raises(
+        LaunchError, match="at most 1048576 programs along the first axis, compile it with many_programs"
+    ):
+        launch((2**20 + 1, 1, 1), [0, 0])
+    launch.launch_of_more = lambda programs: lambda *given, **where: launched.append((programs, *given))
+    launch((2**20 + 1, 2, 1), [0, 5])
+    assert launched == [(2**20 + 1, (2**20 + 1, 2, 1), [0, 5])]
+    with pytest.raises(LaunchError, match="extents go from 0 to 2147483647"):
+        launch((2**31, 1, 1), [0, 0])
+    launch((2**20 + 1, 0, 1), [0, 0])
+    assert len(api.launches) == len(launched) == 1
 
 
 @pytest.mark.parametrize("grid", [(2**31, 1, 1), (1, 65536, 1), (1, 1, 65536), (-1, 1, 1), (0, -1, 1)])

@@ -24,9 +24,10 @@ from deuteron.analysis.axis.axis_info import (
     uniform,
     unknown,
 )
-from deuteron.analysis.axis.natural import is_natural_tile
+from deuteron.analysis.axis.ranges import relies_on_natural
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
+from deuteron.ir.tt.function import function_of
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
@@ -145,16 +146,17 @@ def _period(op: Operation, lhs: AxisInfo, rhs: AxisInfo, axis: int) -> int:
     """How many neighbours have one quotient, and remainders that count up: of one divisor, of which they are a divisor.
     0 is such a divisor: x // 0 is 0, x % 0 is x.
     """
-    return gcd(_group(op, lhs, axis), rhs.divisibility[axis], rhs.constancy[axis])
+    period = gcd(rhs.divisibility[axis], rhs.constancy[axis])
+    return gcd(_group(op, lhs, axis), period) if period > 1 else 1
 
 
 def _group(op: Operation, dividend: AxisInfo, axis: int) -> int:
     """How many neighbours count up from a multiple of their number. What is rounded towards zero, as of signed numbers,
     goes in such groups only where none is negative.
     """
-    if isinstance(op, arith.DivSIOp | arith.RemSIOp) and not is_natural_tile(op.lhs):
-        return 1
-    return gcd(dividend.contiguity[axis], dividend.divisibility[axis])
+    group = gcd(dividend.contiguity[axis], dividend.divisibility[axis])
+    is_rounded_down = group == 1 or not isinstance(op, arith.DivSIOp | arith.RemSIOp)
+    return group if is_rounded_down or relies_on_natural(op.lhs, function_of(op)) else 1
 
 
 def _quotient(divisor: int, number: int | None) -> int:
@@ -221,7 +223,7 @@ def _resized(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
 def _zero_extended(op: ExtUIOp, operands: list[AxisInfo]) -> AxisInfo:
     """What counts up from -1 to 0 does not as numbers without a sign: `(i - 1).to(uint32).to(uint64)`."""
     resized = _resized(op, operands)
-    return resized if is_natural_tile(op.input) else in_aligned_groups(resized, MAX_DIVISIBILITY)
+    return resized if relies_on_natural(op.input, function_of(op)) else in_aligned_groups(resized, MAX_DIVISIBILITY)
 
 
 def _truncated(op: TruncIOp, operands: list[AxisInfo]) -> AxisInfo:

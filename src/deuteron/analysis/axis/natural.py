@@ -1,4 +1,4 @@
-"""Which integers are certainly not negative.
+"""Which integers of addresses are certainly not negative.
 
     pid * 128                              yes: program ids are not, and nothing is subtracted
     min(pid * 128, n) // 64                where n is one of the arguments that are known not to be
@@ -6,7 +6,7 @@
     k - 64                                 not known
 
 Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`, but for products with numbers so large
-that a launch of few programs is enough for it: no offset is such a product, but a mask may be made of one.
+that a launch of few programs is enough for it: no offset is such a product. What may be no address is in `ranges`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,10 @@ from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
-from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
-from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
-from deuteron.ir.types import bit_width_of, element_type_of, i32, is_tile
 
 # Where all operands are.
 _OF_NATURALS = (GetProgramIdOp, GetNumProgramsOp, ClusterCTARankOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
-_TILES_OF_NATURALS = (
-    *(arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp),
-    *(SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp),
-)
 
 # Of what is multiplied in 32 bits: with 2048 programs a step of 4 MB from one to the next is all that these hold.
 MOST_FACTOR = 1 << 20
@@ -49,42 +42,6 @@ def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) ->
 def has_small_factors(polynomial: Polynomial) -> bool:
     """Whether it has no product that soon overflows, as that of which a mask is made may be."""
     return all(abs(factor) <= MOST_FACTOR for atoms, factor in polynomial if atoms)
-
-
-def is_natural_tile(value: SSAValue) -> bool:
-    """Whether no element of a tile, or a scalar, of 32 bits or more is negative."""
-    if bit_width_of(element_type_of(value.type)) < bit_width_of(i32):
-        return False
-    pending, seen, scalars = [value], {value}, _Scalars()
-    while pending:
-        sources = _natural_if(pending.pop(), scalars)
-        if sources is None:
-            return False
-        fresh = [source for source in dict.fromkeys(sources) if source not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return True
-
-
-def _natural_if(value: SSAValue, scalars: _Scalars) -> Sequence[SSAValue] | None:
-    """Which values must not be negative so that this one is not; None: not even that helps. What a loop carries is not
-    negative if it begins so, and stays so if it was.
-    """
-    if not is_tile(value.type):
-        return () if scalars.is_natural(value) else None
-    number = constant_value(value)
-    if number is not None:
-        return () if number >= 0 else None
-    if isinstance(value, BlockArgument):
-        loop = value.block.parent_op()
-        if not isinstance(loop, scf.ForOp):
-            return None
-        return loop.iter_args[value.index - 1], loop.body.block.last_op.operands[value.index - 1]
-    op = value.owner
-    if isinstance(op, MakeRangeOp):
-        return () if op.start.value.data >= 0 else None
-    is_known = isinstance(op, (*_TILES_OF_NATURALS, arith.RemSIOp, arith.DivSIOp)) and not _is_large(op)
-    return op.operands if is_known else None
 
 
 def _is_large(op: Operation) -> bool:
@@ -110,7 +67,7 @@ class _Scalars:
         if number is not None:
             return number >= 0
         if isinstance(value, BlockArgument):
-            loop = _counting_loop(value)
+            loop = counting_loop(value)
             return loop is not None and (self._known[loop.lb] or self._is_empty_below_zero(loop))
         op = value.owner
         if isinstance(op, arith.RemSIOp | arith.DivSIOp):
@@ -125,29 +82,29 @@ class _Scalars:
         """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
         begins with negative, rounded towards zero or not, is not below its end.
         """
-        unknown = [value for value in _minimum_of(_unrounded(loop.lb)) if not self._known[value]]
-        return set(unknown) <= set(_minimum_of(loop.ub))
+        unknown = [value for value in minimum_of(unrounded(loop.lb)) if not self._known[value]]
+        return set(unknown) <= set(minimum_of(loop.ub))
 
 
 def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
     """The scalars of which has to be known whether they are negative, to know it of one."""
     if isinstance(value, BlockArgument):
-        loop = _counting_loop(value)
-        return () if loop is None else (loop.lb, *_minimum_of(_unrounded(loop.lb)))
+        loop = counting_loop(value)
+        return () if loop is None else (loop.lb, *minimum_of(unrounded(loop.lb)))
     op = value.owner
     if isinstance(op, arith.RemSIOp | arith.DivSIOp):
         return (op.lhs,)
     return op.operands if isinstance(op, (*_OF_NATURALS, arith.MaxSIOp)) else ()
 
 
-def _counting_loop(argument: BlockArgument) -> scf.ForOp | None:
+def counting_loop(argument: BlockArgument) -> scf.ForOp | None:
     """The loop that counts upwards in it."""
     loop = argument.block.parent_op()
     counts = isinstance(loop, scf.ForOp) and argument.index == 0 and (constant_value(loop.step) or 0) > 0
     return loop if counts else None
 
 
-def _unrounded(value: SSAValue) -> SSAValue:
+def unrounded(value: SSAValue) -> SSAValue:
     """The x of x // c * c, which is not below x where that is negative."""
     op = value.owner
     if not isinstance(op, arith.MuliOp):
@@ -157,7 +114,7 @@ def _unrounded(value: SSAValue) -> SSAValue:
     return quotient.lhs if is_rounded and constant_value(quotient.rhs) == factor else value
 
 
-def _minimum_of(value: SSAValue) -> list[SSAValue]:
+def minimum_of(value: SSAValue) -> list[SSAValue]:
     """The values of which it is the least."""
     pending, found = [value], dict[SSAValue, None]()
     while pending:

@@ -74,6 +74,7 @@ def source(code: KernelCode) -> str:
         grid_x=grid[0],
         grid_y=grid[1],
         grid_z=grid[2],
+        grid_limit=_grid_limit(record),
     )
 
 
@@ -98,6 +99,17 @@ def _num_threads(record: KernelRecord) -> int:
 
 def _attributes(record: KernelRecord) -> str:
     return " | ".join(_ATTRIBUTES[name] for name in record.launch_attributes) or "0"
+
+
+def _grid_limit(record: KernelRecord) -> str:
+    """The statement that refuses a grid of more programs than the code is for."""
+    if record.most_programs is None:
+        return ""
+    most = record.most_programs * record.num_ctas
+    return (
+        f"  if (deuteron_grid[0] > {most}u) /* numbers may overflow; with -O many_programs=True they may */\n"
+        "    return DEUTERON_ERROR_INVALID_VALUE;\n"
+    )
 
 
 def _blocks(grid: Grid, num_ctas: int) -> Grid:

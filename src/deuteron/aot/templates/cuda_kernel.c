@@ -30,7 +30,7 @@ ${map_declarations}  void *deuteron_args[] = {${args}};
   deuteron_result = deuteron_make_grid(deuteron_parts, deuteron_bad, deuteron_grid);
   if (deuteron_result != DEUTERON_SUCCESS || deuteron_grid[0] == 0)
     return deuteron_result;
-${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v5(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
+${grid_limit}${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v5(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
 }
 
 deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v5(&deuteron_this); }

@@ -55,6 +55,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     config = _gpu_config(unit.target, unit.options)
     lowered = lower_module(module, unit.symbol, config, unit.options, unit.path_of)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
+    found["most_programs"] = lowered.most_programs
     return Made(lowered.llir, {**found, **ttir.apart_facts(lowered.apart, unit)})
 
 

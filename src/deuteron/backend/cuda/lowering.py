@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.ranges import MOST_PROGRAMS, noted_programs
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.cuda.instructions.invariant_loads import invariant_loads
 from deuteron.backend.cuda.instructions.isa import PTX
@@ -30,6 +31,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.apart import Pair
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.options import CUDAOptions
@@ -40,7 +42,7 @@ _MAP_TYPE = f'ptr byval([{SIZE} x i8]) align {ALIGNMENT} "nvvm.grid_constant"'
 @dataclass(frozen=True)
 class LoweredKernel:
     """LLVM IR, how much shared memory a launch has to give, how many warps besides those that were asked for, which
-    tensor maps, and which arguments are taken to be apart.
+    tensor maps, which arguments are taken to be apart, and how many programs a grid is taken to have at most along x.
     """
 
     llir: str
@@ -48,6 +50,7 @@ class LoweredKernel:
     extra_warps: int
     tensor_maps: tuple[TensorMap, ...] = ()
     apart: tuple[Pair, ...] = ()
+    most_programs: int | None = None
 
 
 def lower_module(
@@ -83,7 +86,12 @@ def lower_module(
         tensor_maps={op: b.parameters[len(func.args) + maps.index(found)] for op, found in map_of.items()},
     )
     lower_body(ctx, func)
-    return LoweredKernel(llvm.text(), shared, extra_warps, maps, tuple(pairs_apart(func)))
+    return LoweredKernel(llvm.text(), shared, extra_warps, maps, tuple(pairs_apart(func)), _most_programs(func))
+
+
+def _most_programs(func: FuncOp) -> int | None:
+    noted = noted_programs(func)
+    return noted if noted < MOST_PROGRAMS else None
 
 
 def _attributes(machine: GPU, num_warps: int, specialized: Sequence[WarpSpecializeOp], options: CUDAOptions) -> str:

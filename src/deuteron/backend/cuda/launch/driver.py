@@ -84,6 +84,9 @@ class LoadedKernel:
         self._num_threads = metadata.num_threads
         self._num_ctas = metadata.num_ctas
         self._max_grid = max_grid(metadata)
+        self._most_programs = min(self._max_grid[0], metadata.most_programs or MAX_GRID[0])
+        # Launches instead where there are more: whoever loads the kernel says what.
+        self.launch_of_more: Callable[[int], Callable[..., None]] | None = None
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel
@@ -99,9 +102,11 @@ class LoadedKernel:
     ) -> None:
         driver = self._driver
         x, y, z = grid
-        max_x, max_y, max_z = self._max_grid
-        if not (0 < x <= max_x and 0 < y <= max_y and 0 < z <= max_z):
+        _, max_y, max_z = self._max_grid
+        if not (0 < x <= self._most_programs and 0 < y <= max_y and 0 < z <= max_z):
             check_grid(grid, self._metadata)
+            if min(grid) > 0:
+                self._launch_more(grid, values, device, stream)
             return
         if device is None:
             device = current_device(driver)
@@ -117,6 +122,15 @@ class LoadedKernel:
             with driver.context_of(device):
                 self._launch(x, y, z, memory.address, device, stream)
 
+    def _launch_more(self, grid: Sequence[int], values: Sequence[Any], device: int | None, stream: int | None) -> None:
+        """Launch more programs than the code is for."""
+        if self.launch_of_more is None:
+            raise LaunchError(
+                f"the grid of kernel '{self._name}' is {tuple(grid)}: it was compiled for at most "
+                f"{self._most_programs} programs along the first axis, compile it with many_programs=True"
+            )
+        self.launch_of_more(grid[0])(grid, values, device=device, stream=stream)
+
     def run_packed(
         self, grid: Sequence[int], packed: bytes, stream: int | None = None, device: int | None = None
     ) -> None:
@@ -131,7 +145,7 @@ class LoadedKernel:
             "function": int(self.function),
             "num_threads": self._num_threads,
             "num_ctas": self._num_ctas,
-            "max_x": self._max_grid[0],
+            "max_x": self._most_programs,
             "shared": self._shared,
             "num_arguments": self._arguments.count,
         }

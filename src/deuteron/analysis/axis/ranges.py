@@ -1,0 +1,200 @@
+"""The largest numbers that integers can be, where they are certainly not negative: nothing is taken not to overflow.
+
+    k in range(0, n, 64)                      2**31 - 64: below n, and a multiple of 64
+    k + arange(0, 64)                         2**31 - 1
+    pid * 128 + arange(0, 128)                2**31 - 1 in a grid of up to 2**24 programs; in larger ones not known
+
+A launch can have 2**31 - 1 programs along the first axis of its grid, so that what is made of their ids is known only
+of smaller grids, mostly: those are noted on the function, and a launch of a larger one takes a kernel that was compiled
+with `tt.many_programs`, which relies on none.
+
+    tt.func {tt.most_programs = 16777216 : i32}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from deuteron.analysis.axis.natural import counting_loop, minimum_of, unrounded
+from deuteron.analysis.memo import evaluate
+from deuteron.ir.arith import constant_value
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttng.cluster import ClusterCTARankOp
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_tile
+
+NOTED, MANY = "tt.most_programs", "tt.many_programs"
+# The most programs along the first axis of a grid, and along the others; the most CTAs of a cluster.
+MOST_PROGRAMS, MOST_BESIDE, MOST_CTAS = 2**31 - 1, 2**16 - 1, 16
+# Grids of which one is noted. Where not even in the last one nothing overflows, that is left for no launch to find out.
+_GRIDS = (MOST_PROGRAMS, *(1 << bits for bits in range(30, 15, -1)))
+
+
+def most_programs(value: SSAValue) -> int | None:
+    """The largest grid in which no element of a tile, or a scalar, of 32 bits or more is negative; None: not known."""
+    if bit_width_of(element_type_of(value.type)) < bit_width_of(i32):
+        return None
+    if _Ranges(_GRIDS[-1]).most(value) is None:
+        return None
+    return next(grid for grid in _GRIDS if _Ranges(grid).most(value) is not None)
+
+
+def relies_on_natural(value: SSAValue, func: FuncOp) -> bool:
+    """Whether no element of a tile, or a scalar, is negative in the grids that the function is launched with."""
+    grid, noted = most_programs(value), noted_programs(func)
+    if grid is None or (grid < MOST_PROGRAMS and MANY in func.attributes):
+        return False
+    if grid < noted:
+        func.attributes[NOTED] = IntegerAttr(grid, i32)
+    return True
+
+
+def noted_programs(func: FuncOp) -> int:
+    """The largest grid in which all holds that was relied on."""
+    noted = func.attributes.get(NOTED)
+    return MOST_PROGRAMS if noted is None else noted.value.data
+
+
+def mark_many_programs(func: FuncOp) -> None:
+    """Let nothing be relied on that does not hold in all grids."""
+    func.attributes[MANY] = UnitAttr()
+
+
+class _Ranges:
+    def __init__(self, num_programs: int):
+        self._num_programs = num_programs
+        self._known: dict[SSAValue, int | None] = {}
+
+    def most(self, value: SSAValue) -> int | None:
+        """The largest that it can be; None where it may be negative."""
+        return evaluate(value, self._known, _asked_of, self._find)
+
+    def _find(self, value: SSAValue) -> int | None:
+        number = constant_value(value)
+        found = self._compute(value) if number is None else int(number)
+        return found if found is not None and 0 <= found <= _largest(value) else None
+
+    def _compute(self, value: SSAValue) -> int | None:
+        if isinstance(value, BlockArgument):
+            return self._of_argument(value)
+        op = value.owner
+        if isinstance(op, GetProgramIdOp | GetNumProgramsOp):
+            of_axis = MOST_BESIDE if op.axis.value.data else self._num_programs
+            return of_axis - isinstance(op, GetProgramIdOp)
+        if isinstance(op, MakeRangeOp):
+            return op.end.value.data - 1 if op.start.value.data >= 0 else None
+        if isinstance(op, ClusterCTARankOp):
+            return MOST_CTAS - 1
+        rule = _RULES.get(type(op))
+        return rule(op, [self._known[operand] for operand in op.operands]) if rule is not None else None
+
+    def _of_argument(self, value: BlockArgument) -> int | None:
+        """Of the index of a loop: it is below the end, and as far from the beginning as some steps."""
+        loop = counting_loop(value)
+        if loop is None:
+            return self._of_carried(value)
+        begin, step = constant_value(loop.lb), constant_value(loop.step)
+        if self._known[loop.lb] is None and not self._is_empty_below_zero(loop):
+            return None
+        last = max(min(map(self._bound, minimum_of(loop.ub))) - 1, 0)
+        return last if begin is None else max(last - (last - begin) % step, 0)
+
+    def _bound(self, value: SSAValue) -> int:
+        """What it is no larger than, though it may be negative."""
+        if self._known[value] is not None:
+            return self._known[value]
+        op = value.owner
+        divisor = constant_value(op.rhs) if isinstance(op, arith.DivSIOp) else None
+        return _largest(value) // max(divisor or 1, 1)
+
+    def _is_empty_below_zero(self, loop: scf.ForOp) -> bool:
+        """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
+        begins with negative, rounded towards zero or not, is not below its end.
+        """
+        unknown = [value for value in minimum_of(unrounded(loop.lb)) if self._known[value] is None]
+        return set(unknown) <= set(minimum_of(loop.ub))
+
+    def _of_carried(self, value: BlockArgument) -> int | None:
+        """Of what a loop carries, where each iteration adds the same number or nothing."""
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp):
+            return None
+        start, added = self._known[loop.iter_args[value.index - 1]], _added(value, loop)
+        if not added or start is None:
+            return start if added == 0 else None
+        index = self._known[loop.body.block.args[0]]
+        return None if index is None else start + added * (index // constant_value(loop.step))
+
+
+def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
+    if not isinstance(value, BlockArgument):
+        return value.owner.operands if type(value.owner) in _RULES else ()
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp):
+        return ()
+    if value.index > 0:
+        return (loop.iter_args[value.index - 1], loop.body.block.args[0])
+    is_index = counting_loop(value) is not None
+    return (loop.lb, *minimum_of(unrounded(loop.lb)), *minimum_of(loop.ub)) if is_index else ()
+
+
+def _added(value: BlockArgument, loop: scf.ForOp) -> int | None:
+    """What each iteration adds to a value that a loop carries."""
+    following = loop.body.block.last_op.operands[value.index - 1]
+    if following is value:
+        return 0
+    op = following.owner
+    if not isinstance(op, arith.AddiOp) or value not in op.operands:
+        return None
+    number = constant_value(op.rhs if op.lhs is value else op.lhs)
+    return number if number is not None and number >= 0 else None
+
+
+def _largest(value: SSAValue) -> int:
+    return (1 << bit_width_of(element_type_of(value.type)) - 1) - 1
+
+
+_Rule = Callable[[Operation, list[int | None]], int | None]
+
+
+def _of_all(combine: Callable[..., int]) -> _Rule:
+    return lambda op, operands: None if None in operands else combine(*operands)
+
+
+def _remainder(op: Operation, operands: list[int | None]) -> int | None:
+    """It has the sign of the dividend; x % 0 is x."""
+    dividend, divisor = operands
+    return dividend if dividend is None or not divisor else min(dividend, divisor)
+
+
+def _quotient(op: Operation, operands: list[int | None]) -> int | None:
+    """A scalar is taken not to be divided by a negative one: a number of tiles."""
+    dividend, divisor = operands
+    if dividend is None or (divisor is None and is_tile(op.results[0].type)):
+        return None
+    return dividend // max(constant_value(op.operands[1]) or 1, 1)
+
+
+def _maximum(op: Operation, operands: list[int | None]) -> int | None:
+    """Not negative where one of both is not."""
+    known = [operand for operand in operands if operand is not None]
+    return max(known, default=None) if len(known) != 1 else _largest(op.results[0])
+
+
+_same = _of_all(lambda source: source)
+_RULES: dict[type[Operation], _Rule] = {
+    arith.AddiOp: _of_all(lambda lhs, rhs: lhs + rhs),
+    arith.MuliOp: _of_all(lambda lhs, rhs: lhs * rhs),
+    arith.MinSIOp: _of_all(min),
+    arith.MaxSIOp: _maximum,
+    arith.RemSIOp: _remainder,
+    arith.DivSIOp: _quotient,
+    **dict.fromkeys((ExtSIOp, SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp), _same),
+}
