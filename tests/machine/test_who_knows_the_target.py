@@ -22,6 +22,7 @@ ELSEWHERE = {
     "MANY_MATRICES, MATRICES": "from where on instructions become a loop, and of how many",
     "MOST_COMPARED": "where one stops to compare",
     "MOST_TERMS, MOST_FACTORS": "where one stops to multiply",
+    "MOST_PROGRAMS, MOST_BESIDE, MOST_CTAS": "of any launch, which has no more",
     "NAN_SCALE": "of the format e8m0",
 }
 
