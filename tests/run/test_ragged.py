@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import numpy as np
+import pytest
 
 import deuteron as triton
 import deuteron.compat  # noqa: F401
@@ -25,6 +26,7 @@ def kernel(x, out, starts_ptr, ADDS: tl.constexpr, ROWS: tl.constexpr):
             store_ragged(out, first, count, [row, 0], y)
 
 
+@pytest.mark.each_gpu
 def test_parts(draw, check):
     x, out, added = draw("float32", (32, 16)), np.full((32, 16), -1, np.float32), np.zeros((32, 16), np.float32)
     starts = np.array([2, 7, 7, 20, 31], np.int32)

@@ -6,8 +6,7 @@
 
 A descriptor has one bound for its rows, LIMIT. Rows of a part are counted so that its last one comes just below it; a
 dimension of blocks of one then moves the address to where the part ends, and another back by LIMIT rows. The latter is
-done by a stride so large that LIMIT of it are 2**64 elements less LIMIT rows: addresses have 64 bits. On the emulator
-TMA refuses such addresses.
+done by a stride so large that LIMIT of it are 2**64 elements less LIMIT rows: addresses have 64 bits.
 """
 
 from __future__ import annotations

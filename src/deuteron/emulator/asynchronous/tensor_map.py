@@ -7,17 +7,20 @@ It is given as an argument of a launch; the kernel sees 128 bytes.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from deuteron.emulator.asynchronous.swizzle import swizzle
 from deuteron.emulator.faults import Fault
-from deuteron.emulator.machine.global_memory import GlobalMemory, byte_bounds
+from deuteron.emulator.machine.global_memory import GlobalMemory
 from deuteron.emulator.types import TYPES
 from deuteron.errors import LaunchError
 
 SIZE = 128
+ADDRESSES = 1 << 64
 _KINDS = {"f": "f", "i": "s", "u": "u"}
 NAN_BITS = {"f16": 0x7E00, "bf16": 0x7FC0}
 _MAGIC = b"deuteronTensorMap"
@@ -79,7 +82,7 @@ class TensorMap:
         """The bytes of the box at these coordinates (innermost first): [rows, bytes of a row]."""
         box = np.full(self.box, self._fill_value(), self.array.dtype)
         inside, of_box = self._overlap(coordinates)
-        box[of_box] = self.array[inside]
+        box[of_box] = self._part(inside)
         return box.reshape(-1, self.box[-1]).view(np.uint8)
 
     def check_write(self, coordinates: Sequence[int]) -> None:
@@ -95,11 +98,12 @@ class TensorMap:
         box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
         inside, of_box = self._overlap(coordinates)
         given = box[of_box]
+        part = self._part(inside)
         if combine is None:
-            self.array[inside] = given
+            part[...] = given
         else:
-            view, dtype = TYPES[self.type], self.array.dtype
-            self.array[inside] = combine(self.array.view(view)[inside], given.view(view)).view(dtype)
+            view = TYPES[self.type]
+            part[...] = combine(np.ascontiguousarray(part).view(view), given.view(view)).view(part.dtype)
 
     def _check_end(self, inside: tuple[slice, ...]) -> None:
         """Not in the PTX manual; an H200 writes whole chunks of 16 bytes, also past the end of a row."""
@@ -115,17 +119,23 @@ class TensorMap:
             high = max(low, high)
             inside.append(slice(low, high))
             of_box.append(slice(low - start, high - start) if high > low else slice(0, 0))
-        self._check_inside(tuple(inside))
+        self._part(tuple(inside))
         return tuple(inside), tuple(of_box)
 
-    def _check_inside(self, inside: tuple[slice, ...]) -> None:
-        """Whether the part of the tensor is in memory."""
-        if not self._is_view or any(part.start == part.stop for part in inside):
-            return
-        is_there = all(part.stop <= length for part, length in zip(inside, self.array.shape, strict=True))
-        if not is_there or byte_bounds(self.array[inside])[1] > self._end:
-            at = [f"{part.start}:{part.stop}" for part in inside]
+    def _part(self, inside: tuple[slice, ...]) -> np.ndarray:
+        """A part of the tensor, which has to be in memory. Of 64 bits, strides may add up to a step back."""
+        array, shape = self.array, tuple(along.stop - along.start for along in inside)
+        if not self._is_view or 0 in shape:
+            return np.empty(shape, array.dtype) if 0 in shape else array[inside]
+        steps = [(along.start, stride) for along, stride in zip(inside, array.strides, strict=True)]
+        first = sum(start * stride for start, stride in steps) % ADDRESSES
+        last = first + sum((size - 1) * stride for size, stride in zip(shape, array.strides, strict=True))
+        room = self._end - array.ctypes.data
+        if last + self.itemsize > room:
+            at = [f"{along.start}:{along.stop}" for along in inside]
             raise Fault("bulk copy", f"accesses [{', '.join(at)}] of a tensor, beyond the array that it begins in")
+        memory = np.frombuffer((ctypes.c_char * room).from_address(array.ctypes.data), np.uint8)
+        return as_strided(memory[first : first + self.itemsize].view(array.dtype), shape, array.strides)
 
     def _fill_value(self) -> float:
         if self.fill != "nan":
