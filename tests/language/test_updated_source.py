@@ -8,7 +8,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.errors import UsageError
+from deuteron.errors import CompilationError, UsageError
 
 
 @deuteron.constexpr_function
@@ -95,6 +95,30 @@ def test_a_kernel_that_a_program_makes_of_a_text():
     x = np.ones(1, np.int32)
     fn[(1,)](x)
     assert x[0] == 5
+
+
+def test_a_program_says_where_its_function_comes_from():
+    @deuteron.jit
+    def copied(x_ptr):
+        tl.store(x_ptr, tl.load(x_ptr) + missing)  # noqa: F821
+
+    line, column = copied.def_file_line_number, copied.def_file_col_number
+    assert copied.starting_line_number == line - 1 and column == 5 and copied.file_name == __file__
+    copied.raw_src = added.raw_src
+    copied.file_name, copied.starting_line_number = added.file_name, 3
+    copied.def_file_line_number, copied.def_file_col_number = line + 20, column + 4
+    assert copied.raw_src == added.raw_src and copied.file_name == added.file_name
+    assert copied.location(copied.tree.body[0]).line == line + 21 and copied.tree.body[0].col_offset == 12
+    with pytest.raises(CompilationError, match=f"test_updated_source.py:{line + 21}:.*\n?.*missing"):
+        copied[(1,)](np.ones(1, np.int32))
+
+
+def test_a_moved_function_computes_the_same():
+    place = added.starting_line_number, added.def_file_line_number
+    added.starting_line_number += 5
+    assert added.def_file_line_number == place[1] + 5 and launched() == 1
+    added.def_file_line_number = place[1]
+    assert launched() == 1
 
 
 def test_a_text_that_is_no_function():

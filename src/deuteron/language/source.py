@@ -63,6 +63,13 @@ class FunctionSource:
             raise UsageError(f"the new source of '{self.tree.name}' defines no function")
         return FunctionSource(self.file, self.definition_line, tuple(lines), tree)
 
+    def moved(self, file: str | None = None, line: int | None = None, column: int | None = None) -> FunctionSource:
+        """The same definition with its `def` elsewhere, where programs that write functions say that it comes from."""
+        indentation = self.tree.col_offset if column is None else column - 1
+        lines = textwrap.indent(self.definition, " " * indentation).splitlines(keepends=True)
+        place = file or self.file, self.definition_line if line is None else line
+        return FunctionSource(*place, tuple(lines), _parse(lines))
+
     @property
     def line_offset(self) -> int:
         """What is added to a line number of `tree` to get that of the file."""

@@ -28,6 +28,7 @@ from deuteron.errors import UsageError
 from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
+from deuteron.language.place_in_file import PlaceInFile
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
 from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
 
@@ -35,7 +36,7 @@ from deuteron.language.source import FunctionSource, lines_of_file, read_source,
 _WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
 
 
-class SourceFunction(ByName):
+class SourceFunction(ByName, PlaceInFile):
     """A function with a source, of which what it refers to and a key are known."""
 
     fn: Callable[..., Any]
@@ -83,15 +84,6 @@ class SourceFunction(ByName):
         """How Triton before 3.4 gave a function another text."""
         warnings.warn("src = text is called _unsafe_update_src(text) now", stacklevel=2)
         self._unsafe_update_src(new_src)
-
-    @property
-    def raw_src(self) -> list[str]:
-        """The lines of the function in its file, with its decorators."""
-        return list(self.source.lines)
-
-    @property
-    def starting_line_number(self) -> int:
-        return self.source.first_line
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Take another text for the source; kernels that use it are compiled anew when they are launched next."""
