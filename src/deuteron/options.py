@@ -210,15 +210,26 @@ def is_option(name: str) -> bool:
     return name in IGNORED_OPTIONS or any(name in option_names(options) for options in (CPUOptions, CUDAOptions))
 
 
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """None is how a launch leaves an option out, as in Triton."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def unknown_options(options_class: type, given: Mapping[str, Any]) -> list[str]:
+    """Those that the target does not have, and that are not of another target or version, or left out."""
+    known = {*option_names(options_class), *IGNORED_OPTIONS}
+    left_out = {name for name in REFUSED_OPTIONS if given.get(name) is None}
+    return [name for name in given if name not in known | left_out]
+
+
 def make_options(options_class: type, given: Mapping[str, Any]) -> Any:
     """An options object; an option that the target does not have is a UsageError that lists those it has, unless it is
     one of another target or version, which a warning says is ignored."""
     if not isinstance(given, Mapping):
         raise UsageError(f"options are a dictionary, as in {{'num_warps': 8}}, got {given!r}")
-    given = {name: value for name, value in given.items() if not is_ignored(name, value)}
-    unknown = [name for name in given if name not in option_names(options_class)]
-    if unknown:
+    if unknown := unknown_options(options_class, given):
         known = ", ".join(option_names(options_class))
         near = REFUSED_OPTIONS.get(unknown[0]) or suggest(unknown[0], option_names(options_class)).strip()
         raise UsageError(f"unknown option '{unknown[0]}': the options are {known}{near and f'. {near}'}")
-    return options_class(**{**settings.option_defaults, **given})
+    given = {name: value for name, value in given.items() if not is_ignored(name, value)}
+    return options_class(**{**settings.option_defaults, **without_none(given)})

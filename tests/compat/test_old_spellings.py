@@ -45,6 +45,14 @@ def test_options_of_other_targets_are_ignored_with_a_warning():
         scale[(1,)](x, 16, BLOCK=16, arch="sm80")
 
 
+def test_an_option_of_none_is_left_out():
+    x = np.ones(16, np.float32)
+    scale[(1,)](x, 16, BLOCK=16, arch=None, num_warps=None, num_ctas=None, debug=None, stream=None)
+    assert (x == 2).all()
+    with pytest.raises(LaunchError, match="'num_warp' is none of these"):
+        scale[(1,)](x, 16, BLOCK=16, num_warp=None)
+
+
 def test_configurations_with_options_of_their_time():
     with pytest.warns(UserWarning, match="num_consumer_groups"):
         config = deuteron.Config({"BLOCK": 16}, num_warps=8, num_consumer_groups=2, reg_dec_producer=0)

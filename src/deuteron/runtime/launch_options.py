@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deuteron.errors import LaunchError, suggest
-from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, option_names
+from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, option_names, unknown_options
 from deuteron.runtime.binding import usage
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ def launch_options(fn: JITFunction, backend: Any, keywords: Mapping[str, Any]) -
     """The options with which it is compiled; raises LaunchError for a keyword that is none."""
     given = {name: value for name, value in keywords.items() if name != "ir_override"}
     given = {"debug": True, **given} if fn.debug else given
-    known = option_names(backend.options_class)
-    unknown = [name for name in given if name not in known and name not in IGNORED_OPTIONS]
-    if unknown:
+    if unknown := unknown_options(backend.options_class, given):
+        known = option_names(backend.options_class)
         instead = REFUSED_OPTIONS.get(unknown[0])
         near = f" {instead}" if instead else suggest(unknown[0], [*fn.arg_names, *known])
         known = ", ".join(known)
