@@ -51,6 +51,8 @@ STATEMENTS = [
     "import triton; d = triton.runtime.driver.active; d.clear_cache(d.get_empty_cache_for_benchmark())",
     "import triton.testing; assert triton.testing.allclose(1.0, 1.001); triton.testing.get_dram_gbps",
     "import triton; assert triton.language.core.__file__.endswith('modules.py')",
+    "from triton._C.libtriton import nvidia; nvidia.cublas.CublasLt(None).gemm",
+    "from triton.testing import cuda_graph_without_gc; cuda_graph_without_gc(None)",
     "from triton.errors import TritonError; import triton; assert triton.TritonError is TritonError",
     "from triton import knobs; assert knobs.runtime.interpret is False",
     "import triton.tools; import triton; assert int(triton.__version__[0]) >= 3",
@@ -123,6 +125,8 @@ def test_installing_twice_changes_nothing():
             "no module 'triton.ops.matmul': Triton took its ready-made kernels out",
         ),
         ("import triton.ops.matmul_perf_model; import triton.ops.blocksparse", "no module 'triton.ops.blocksparse'"),
+        ("from triton._C.libtriton import amd", "no 'triton._C.libtriton.amd': it is for AMD's GPUs"),
+        ("import triton.language.extra.cann.libdevice", "extra.cann': it is for Ascend's processors"),
         ("from triton.experimental import gluon", "Deuteron has no module 'triton.experimental'"),
     ],
 )

@@ -15,6 +15,7 @@ _FRONTEND = "Deuteron has a frontend of its own; triton.compile(ASTSource(fn, si
 _INTERPRETER = "Deuteron's interpreter is another; DEUTERON_INTERPRET=1 runs kernels in it"
 _OPS_OF_TRITON = "it makes ops of Triton's own compiler; call functions of the language with _semantic=_semantic"
 _HIP = "it is for AMD's GPUs, which Deuteron has not; triton.language.extra.libdevice is for every target"
+_ASCEND = "it is for Ascend's processors, which Deuteron has not; triton.language.extra.libdevice is for every target"
 _OLD_DESCRIPTORS = (
     "it is of Triton 3.0 to 3.3; pass triton.tools.tensor_descriptor.TensorDescriptor.from_tensor(x, block)"
 )
@@ -23,6 +24,7 @@ REASONS = {
     "triton.ops": "Triton took its ready-made kernels out in 3.0; they are in the package kernels of its repository",
     "triton.experimental": "Gluon and gsan are of Triton's own compiler; Gluon is a language of its own",
     "triton.profiler": "Proton is Triton's own profiler; knobs.runtime.launch_enter_hook is called for every launch",
+    "triton._C.libtriton.amd": _HIP,
     "triton._C": "it is Triton's own compiler in C++",
     "triton._filecheck": "it checks texts of MLIR; Deuteron's tests use the package filecheck",
     "triton._instrumentation": _OPS_OF_TRITON,
@@ -47,6 +49,11 @@ REASONS = {
     "triton.language.semantic": _OPS_OF_TRITON,
     "triton.language.extra.hip": _HIP,
     "triton.language.extra.amd": _HIP,
+    "triton.language.extra.ascend": _ASCEND,
+    "triton.language.extra.cann": _ASCEND,
+    "triton.language.extra.intel": "it is for Intel's GPUs, which Deuteron has not; triton.language.extra.libdevice is "
+    "for every target",
+    "triton.language.extra.tlx": "it is a language of Meta's Triton; tl.range(..., num_stages=n) is pipelined",
     "triton.runtime.build": "kernels need no C compiler; deuteron compile and deuteron link make C libraries",
     "triton.common.build": "kernels need no C compiler; deuteron compile and deuteron link make C libraries",
     "triton.runtime.interpreter": _INTERPRETER,

@@ -8,6 +8,7 @@ absent, so that a program which needs it fails where it says so.
     matmul_perf_model.py  triton.ops.matmul_perf_model
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
+    cublas.py         triton._C.libtriton.nvidia.cublas
     ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
     absent.py         what there is not, and what to do instead
 """
@@ -21,7 +22,7 @@ from typing import Any
 import deuteron
 from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend.tensor_descriptor import TensorDescriptor
-from deuteron.compat import mxfp, old_spellings
+from deuteron.compat import cublas, mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
 from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
@@ -74,6 +75,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton._C": {},
         "triton._C.libtriton": {},
         "triton._C.libtriton.ir": IR_NAMES,
+        "triton._C.libtriton.nvidia": cublas.NAMES,
         "triton.testing": _public(testing),
         "triton._internal_testing": TEST_NAMES,
         "triton.ops": {},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from deuteron.testing.compare import allclose as allclose
     from deuteron.testing.compare import assert_almost_equal as assert_almost_equal
     from deuteron.testing.compare import assert_close as assert_close
+    from deuteron.testing.graph_timer import cuda_graph_without_gc as cuda_graph_without_gc
     from deuteron.testing.hardware import get_dram_gbps as get_dram_gbps
     from deuteron.testing.hardware import get_max_simd_tflops as get_max_simd_tflops
     from deuteron.testing.hardware import get_max_tensorcore_tflops as get_max_tensorcore_tflops
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 _NAMES = {
     "deuteron.testing.bench": "do_bench do_bench_cudagraph",
     "deuteron.testing.compare": "allclose assert_almost_equal assert_close",
+    "deuteron.testing.graph_timer": "cuda_graph_without_gc",
     "deuteron.testing.hardware": "get_dram_gbps get_max_simd_tflops get_max_tensorcore_tflops nvsmi set_gpu_clock",
     "deuteron.testing.report": "Benchmark Mark perf_report",
 }
 
-__getattr__, __dir__ = lazy_names(globals(), _NAMES, "bench compare hardware report")
+__getattr__, __dir__ = lazy_names(globals(), _NAMES, "bench compare graph_timer hardware report")

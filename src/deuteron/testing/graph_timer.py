@@ -8,7 +8,9 @@ cache the next one finds there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _ESTIMATED_CALLS = 5
@@ -23,10 +25,27 @@ def time_in_graph(torch: Any, fn: Callable[[], Any], rep: float, tensors: Iterab
         estimate = _elapsed(torch, lambda: _calls(fn, _ESTIMATED_CALLS, tensors)) / _ESTIMATED_CALLS
         count = max(1, int(rep / max(estimate, 1e-3)))
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with cuda_graph_without_gc(graph):
             _calls(fn, count, tensors)
         torch.cuda.synchronize()
         return [_elapsed(torch, graph.replay) / count for _ in range(_GRAPH_LAUNCHES)]
+
+
+@contextmanager
+def cuda_graph_without_gc(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    """`torch.cuda.graph(...)` with Python's garbage collector off: what it frees may call the driver, which must not be
+    called while a graph is recorded.
+    """
+    import torch  # deferred: only who has it records graphs
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.graph(*args, **kwargs) as graph:
+            yield graph
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _calls(fn: Callable[[], Any], count: int, tensors: list[Any]) -> None:
