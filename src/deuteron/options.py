@@ -164,12 +164,26 @@ def check_launch_options(num_warps: int, num_stages: int, num_ctas: int, max_war
         raise UsageError(f"num_ctas must be a power of two from 1 to 8, got {num_ctas!r}")
 
 
+_OF_ASCEND = (
+    *("multibuffer", "set_workspace_multibuffer", "limit_auto_multi_buffer_only_for_local_buffer"),
+    *("limit_auto_multi_buffer_of_local_buffer", "enable_hivm_auto_cv_balance", "enable_mixed_cv", "mix_mode"),
+    *("tile_mix_vector_loop", "tile_mix_cube_loop", "enable_ubuf_saving", "unit_flag", "sync_solver"),
+    *("inject_barrier_all", "inject_block_all", "disable_auto_inject_block_sync", "enable_sync_block_lock"),
+    *("enable_auto_bind_sub_block", "auto_tile_and_bind_subblock", "auto_blockify_size", "optimize_dynamic_offset"),
+    *("enable_drop_unit_dims", "enable_flatten", "enable_auto_vectorize_v2", "auto_vectorize_v2_max_fused_ops_num"),
+    *("prevec_max_fused_ops_num", "enable_vf_fusion", "vf_merge_level", "enable_nd2nz_on_vector"),
+    *("enable_cce_vf_auto_sync", "enable_cce_vf_remove_membar", "enable_select_analysis", "bisheng_options"),
+    *("enable_mask_fallback_conversion", "add_auto_scheduling", "hfusion_enable_multiple_consumer_fusion"),
+    *("disable_size_align_for_cast", "disable_tightly_coupled_buffer_reuse", "compile_on_910_95"),
+    *("parallel_mode", "compile_mode", "force_simt_only", "force_simt_template", "simt_stack_limit"),
+    *("enable_bishengir_simt_optimization", "shared_mem_dynamic_size", "use_bytecode"),
+)
 # Options of other targets and of other versions of Triton, and why a kernel can do without them here.
 IGNORED_OPTIONS = {
     **dict.fromkeys(("waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint"), "for AMD's GPUs"),
     **dict.fromkeys(("instruction_sched_variant", "instruction_sched_hint", "use_block_pingpong"), "for AMD's GPUs"),
     **dict.fromkeys(("grf_mode", "threads_per_warp", "one_matrix_per_load_for_bt"), "for Intel's GPUs"),
-    **dict.fromkeys(("multibuffer", "enable_hivm_auto_cv_balance"), "for Ascend's processors"),
+    **dict.fromkeys(_OF_ASCEND, "for Ascend's processors"),
     **dict.fromkeys(("num_consumer_groups", "num_buffers_warp_spec"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("reg_dec_producer", "reg_inc_consumer"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),

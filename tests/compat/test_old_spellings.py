@@ -39,6 +39,8 @@ def test_options_of_other_targets_are_ignored_with_a_warning():
     x = np.ones(16, np.float32)
     with pytest.warns(UserWarning, match="ignores the option 'waves_per_eu': for AMD's GPUs"):
         scale[(1,)](x, 16, BLOCK=16, waves_per_eu=2)
+    with pytest.warns(UserWarning, match="ignores the option 'unit_flag': for Ascend's processors"):
+        scale[(1,)](x, 16, BLOCK=16, unit_flag=True)
     with pytest.raises(LaunchError, match=r"'stream' is none of these and no option.*torch.cuda.stream"):
         scale[(1,)](x, 16, BLOCK=16, stream=0)
     with pytest.raises(LaunchError, match=r"'arch' is none of these and no option.*triton.compile for its target"):

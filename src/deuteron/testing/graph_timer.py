@@ -25,7 +25,7 @@ def time_in_graph(torch: Any, fn: Callable[[], Any], rep: float, tensors: Iterab
         estimate = _elapsed(torch, lambda: _calls(fn, _ESTIMATED_CALLS, tensors)) / _ESTIMATED_CALLS
         count = max(1, int(rep / max(estimate, 1e-3)))
         graph = torch.cuda.CUDAGraph()
-        with cuda_graph_without_gc(graph):
+        with _without_gc(), torch.cuda.graph(graph):
             _calls(fn, count, tensors)
         torch.cuda.synchronize()
         return [_elapsed(torch, graph.replay) / count for _ in range(_GRAPH_LAUNCHES)]
@@ -33,16 +33,20 @@ def time_in_graph(torch: Any, fn: Callable[[], Any], rep: float, tensors: Iterab
 
 @contextmanager
 def cuda_graph_without_gc(*args: Any, **kwargs: Any) -> Iterator[Any]:
-    """`torch.cuda.graph(...)` with Python's garbage collector off: what it frees may call the driver, which must not be
-    called while a graph is recorded.
-    """
+    """`torch.cuda.graph(...)` with Python's garbage collector off."""
     import torch  # deferred: only who has it records graphs
 
+    with _without_gc(), torch.cuda.graph(*args, **kwargs) as graph:
+        yield graph
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """What it frees may call the driver, which must not be called while a graph is recorded."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        with torch.cuda.graph(*args, **kwargs) as graph:
-            yield graph
+        yield
     finally:
         if was_enabled:
             gc.enable()
