@@ -186,11 +186,25 @@ IGNORED_OPTIONS = {
     **dict.fromkeys(_OF_ASCEND, "for Ascend's processors"),
     **dict.fromkeys(("num_consumer_groups", "num_buffers_warp_spec"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("reg_dec_producer", "reg_inc_consumer"), "Deuteron chooses its own warp specialisation"),
-    **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),
+    **dict.fromkeys(("minRegAutoWS", "maxRegAutoWS", "pingpongAutoWS"), "Deuteron chooses its own warp specialisation"),
+    **dict.fromkeys(
+        ("enable_warp_specialization", "enable_persistent", "clc", "sched4reg", "generate_subtiled_region"),
+        "Deuteron chooses its own schedule",
+    ),
+    **dict.fromkeys(
+        ("early_tma_store_lowering", "tma_store_pipelining", "auto_tma", "auto_tma_device", "multicast"),
+        "Deuteron chooses what is copied by TMA",
+    ),
+    **dict.fromkeys(
+        ("warp_size", "ptx_version", "backend_name", "supported_fp8_dtypes", "min_shared_mem"),
+        "it is what the target has, or the kernel needs",
+    ),
     **dict.fromkeys(("device", "device_type"), "a kernel runs where its arrays are"),
     **dict.fromkeys(("vec_lib", "enable_fast_math", "enable_raise_block_pointer"), "for Triton's own CPU target"),
-    **dict.fromkeys(("ukernels", "assume_in_bounds", "instrumentation_mode"), "for Triton's own CPU target"),
+    **dict.fromkeys(("ukernels", "assume_in_bounds"), "for Triton's own CPU target"),
     **dict.fromkeys(("num_cpu_threads", "num_threads"), "the number of threads is DEUTERON_NUM_THREADS"),
+    "instrumentation_mode": "DEUTERON_CHECK=bounds, and the emulator, check a kernel's accesses",
+    "ptx_options": "Deuteron gives the assembler its own; enable_fp_fusion=False is --fmad=false",
     "optimize_epilogue": "Deuteron chooses its own epilogue",
     "extern_libs": "Deuteron has the functions of libdevice itself",
     "allow_fp8e4nv": "Deuteron has the type on every target",
@@ -203,6 +217,7 @@ REFUSED_OPTIONS = {
     "arch": "A launch is compiled for the GPU that it runs on, triton.compile for its target; "
     "DEUTERON_TARGET=cuda:80 is for another.",
     "stream": "A launch goes to the stream that is current in the program's library: `with torch.cuda.stream(s):`.",
+    "default_dot_input_precision": "Say `tl.dot(..., input_precision=)`.",
     "cluster_dims": "Say num_ctas.",
     "ctas_per_cga": "Say num_ctas.",
 }
