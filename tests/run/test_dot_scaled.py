@@ -130,6 +130,16 @@ def test_scales_of_all_sizes(rng, format, other):
     assert np.isnan(got[255]).all()
 
 
+def test_exponents_in_signed_bytes(rng):
+    """Are those of their bits, as in Triton: torch programs keep them as int8 too."""
+    sizes = m, n, k = 16, 16, 32
+    values = numbers(rng, "e4m3", (m, k)), numbers(rng, "e4m3", (k, n))
+    scales = draw_scale(rng, "bytes/32", m, k), draw_scale(rng, "bytes/32", n, k)
+    expected = multiply(("e4m3", "e4m3"), values, scales, sizes)
+    signed = tuple(scale.view(np.int8) for scale in scales)
+    np.testing.assert_array_equal(multiply(("e4m3", "e4m3"), values, signed, sizes), expected)
+
+
 def test_what_is_nan_or_infinite(rng):
     """Of e5m2 and e4m3, and a scale of NaN for a group."""
     m, n, k = 16, 16, 64

@@ -25,6 +25,7 @@ from deuteron.language.types import (
     float16,
     float32,
     get_int_dtype,
+    int8,
     uint8,
 )
 
@@ -55,13 +56,13 @@ def dot_scaled(
             f"tl.dot_scaled of {lhs_format} in {a.type} and {rhs_format} in {b.type}: these are {list(a_shape)} and "
             f"{list(b_shape)} numbers, expected [M, K] and [K, N], or the same with a batch before them."
         )
-    _check_scale(ctx, "lhs", lhs_scale, lhs_format, a_shape)
-    _check_scale(ctx, "rhs", rhs_scale, rhs_format, (*b_shape[:-2], b_shape[-1], b_shape[-2]))
+    a_scale = _scale(ctx, "lhs", lhs_scale, lhs_format, a_shape)
+    b_scale = _scale(ctx, "rhs", rhs_scale, rhs_format, (*b_shape[:-2], b_shape[-1], b_shape[-2]))
     if out_dtype not in (float32, float16):
         raise ctx.error(f"tl.dot_scaled gives fp32 or fp16, not {describe(out_dtype)}. Convert the result with .to().")
     shape = (*a_shape[:-1], b_shape[-1])
     total = flattened(ctx, accumulator(ctx, "tl.dot_scaled", acc, out_dtype, shape))
-    scales = tuple(flattened(ctx, scale).handle if scale is not None else None for scale in (lhs_scale, rhs_scale))
+    scales = tuple(flattened(ctx, scale).handle if scale is not None else None for scale in (a_scale, b_scale))
     op = DotScaledOp(
         flattened(ctx, a).handle,
         flattened(ctx, b).handle,
@@ -98,10 +99,12 @@ def _shape(operand: Tensor, format: str, packed_axis: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _check_scale(ctx: Context, side: str, scale: Value, format: str, shape: tuple[int, ...]) -> None:
-    """`shape` is that of the numbers, with K last."""
+def _scale(ctx: Context, side: str, scale: Value, format: str, shape: tuple[int, ...]) -> Tensor | None:
+    """`shape` is that of the numbers, with K last. Bytes are exponents, signed ones too."""
     if scale is None:
-        return
+        return None
+    if isinstance(scale, Tensor) and scale.dtype == int8:
+        scale = convert_bits(ctx, scale, uint8)
     if not isinstance(scale, Tensor) or scale.dtype not in (uint8, float8e4nv):
         raise ctx.error(f"{side}_scale is a tile of uint8 (exponents) or fp8e4nv, or None, got {describe(scale)}.")
     if scale.dtype == float8e4nv and format in ("bf16", "fp16"):
@@ -114,6 +117,7 @@ def _check_scale(ctx: Context, side: str, scale: Value, format: str, shape: tupl
             f"{side}_scale has one number for every 32, or 16, of the {depth} along K: expected {shown}, "
             f"got {scale.type}."
         )
+    return scale
 
 
 RULES = {tl.dot_scaled: dot_scaled}
