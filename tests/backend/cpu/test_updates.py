@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -20,6 +23,8 @@ from deuteron.backend.cpu.launch.thread_pool import thread_pool
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch):
     monkeypatch.setenv("DEUTERON_NUM_THREADS", "1")
+    monkeypatch.setattr(thread_pool(), "_has_forked", False)
+    thread_pool()._set(updating=0)  # this process may have forked before
 
 
 def pool_word(name: str) -> int:
@@ -181,6 +186,69 @@ def test_a_child_forked_while_a_thread_is_alone_launches():
     assert os.waitpid(child, 0)[1] == 0
     thread.join()
     assert out[:64].tolist() == [rounds + 1.0] * 64
+
+
+def test_processes_that_share_memory_lose_nothing():
+    """A process that has forked updates with locks from then on, as the child does."""
+    out, places, rounds = np.frombuffer(mmap.mmap(-1, 4096), np.float64)[:129], np.zeros(64, np.int32), 8_000
+
+    def launch_often() -> None:
+        for _ in range(40):
+            count[(1,)](out, places, rounds, BLOCK=64)
+
+    count[(1,)](np.zeros(129), places, rounds, BLOCK=64)
+    child = os.fork()
+    launch_often()
+    if not child:
+        os._exit(0)
+    assert pool_word("updating") == 1
+    assert os.waitpid(child, 0)[1] == 0
+    assert out[:64].tolist() == [2.0 * 40 * rounds] * 64
+
+
+def test_a_process_of_multiprocessing_is_never_alone(tmp_path):
+    script = tmp_path / "several.py"
+    script.write_text(
+        "import multiprocessing\n"
+        "def begin():\n"
+        "    from deuteron.backend.cpu.launch.pool_layout import POOL\n"
+        "    from deuteron.backend.cpu.launch.thread_pool import thread_pool\n"
+        "    assert thread_pool()._words[POOL.index('updating')] > 1\n"
+        "if __name__ == '__main__':\n"
+        "    process = multiprocessing.get_context('spawn').Process(target=begin)\n"
+        "    process.start()\n"
+        "    process.join()\n"
+        "    raise SystemExit(process.exitcode)\n"
+    )
+    subprocess.run([sys.executable, script], check=True, timeout=120)
+
+
+def test_nobody_waits_for_a_kernel_that_does_not_look():
+    """It takes seconds beside one that could give way, and has locks then."""
+    places, out, own = np.zeros(64, np.int32), np.zeros(129, np.float64), np.zeros(129, np.float64)
+    for number, is_interruptible in ((16, False), (16, None)):
+        count[(1,)](own, places, number, BLOCK=64, interruptible=is_interruptible)
+    thread = threading.Thread(target=lambda: count[(1,)](out, places, 160_000, BLOCK=64, interruptible=False))
+    thread.start()
+    while not pool_word("updating") and thread.is_alive():
+        time.sleep(1e-4)
+    assert not pool_word("alone")
+    count[(1,)](own, places, 16, BLOCK=64)
+    assert thread.is_alive()
+    thread.join()
+    assert out[:64].tolist() == [160_000.0] * 64
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
+def test_plain_updates_keep_their_order(sem):
+    @deuteron.jit
+    def tell(data, flag, SEM: tl.constexpr):
+        tl.store(data, 1)
+        tl.atomic_xchg(flag, 1, sem=SEM)
+
+    compiled = tell[(1,)](np.zeros(1, np.int32), np.zeros(1, np.int32), SEM=sem)
+    fences = {fence for fence in ("release", "acquire") if f"fence {fence}" in compiled.asm["llir"]}
+    assert fences == {"relaxed": set(), "acq_rel": {"acquire", "release"}}.get(sem, {sem})
 
 
 @deuteron.jit

@@ -26,7 +26,7 @@ from typing import Any
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cpu.launch.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
-from deuteron.backend.cpu.launch.pool_layout import JOB, NO_MEMORY, TARGET
+from deuteron.backend.cpu.launch.pool_layout import JOB, LOCKED, LOOKING, NO_MEMORY, TARGET
 from deuteron.backend.cpu.launch.thread_pool import thread_pool
 from deuteron.backend.cpu.launch.together import MOST_TOGETHER, Waiting, run_together
 from deuteron.backend.cpu.launch.trampoline import trampolines
@@ -51,7 +51,7 @@ class LoadedKernel:
         self._scratch_bytes = metadata.scratch_bytes
         self._waiting_line = metadata.waiting_line
         self._assertions = metadata.assertions
-        self._has_atomics = metadata.has_atomics
+        self._atomics = _atomics_of(metadata)
         self._checked = _named_pointers(metadata.runtime_params) if metadata.is_checked else []
         self._time = ctypes.c_uint64(0)  # of a program
         self._target: Any = (0, None)  # for how many threads, and the words
@@ -114,7 +114,7 @@ class LoadedKernel:
             time=ctypes.addressof(self._time),
             pool=thread_pool().address,
             num_threads=num_threads,
-            has_atomics=self._has_atomics,
+            atomics=self._atomics,
         )
 
     def _fail(self, number: int, extents: Sequence[int]) -> None:
@@ -159,7 +159,7 @@ class LoadedKernel:
         grid = ctypes.create_string_buffer(extents, len(extents))
         fields = {"function": self.function, "values": ctypes.addressof(slots), "num_arguments": count, "total": total}
         fields |= {"grid": ctypes.addressof(grid), "scratch_bytes": self._scratch_bytes}
-        fields |= {"has_atomics": self._has_atomics}
+        fields |= {"atomics": self._atomics}
         words = JOB.pack(**fields, least=1, most=1, num_threads=1)
         return (ctypes.c_uint64 * len(JOB))(*words), (grid, slots)
 
@@ -177,6 +177,13 @@ class LoadedKernel:
 def _named_pointers(params: Sequence[Param]) -> list[tuple[int, str]]:
     """Which of the arguments are pointers, in order."""
     return [(number, param.name) for number, param in enumerate(params) if param.kind == "pointer"]
+
+
+def _atomics_of(metadata: KernelMetadata) -> int:
+    """Whether there are any, and whether others that come have not to wait until a program ends."""
+    if not metadata.has_atomics:
+        return 0
+    return LOOKING if metadata.options.get("interruptible") else LOCKED
 
 
 def load_kernel(obj: bytes, metadata: KernelMetadata) -> Callable[[Sequence[int], Sequence[Any]], None]:

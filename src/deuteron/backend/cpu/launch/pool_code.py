@@ -19,7 +19,7 @@ The last that a helper does to a job is to add 1 to its balance: it is on the st
 from __future__ import annotations
 
 from deuteron.backend.cpu.launch.interrupt_code import BETWEEN_SIGNALS, new_watch, set_watch
-from deuteron.backend.cpu.launch.pool_layout import BUSY, JOB, LINE, POOL, WORKER
+from deuteron.backend.cpu.launch.pool_layout import BUSY, JOB, LINE, LOOKING, POOL, WORKER
 from deuteron.backend.cpu.launch.pool_updates import define_updates
 from deuteron.backend.cpu.launch.pool_words import PoolCode
 from deuteron.backend.launcher.code import NULL, Code
@@ -139,8 +139,8 @@ def _define_run_chunks(module: Module) -> None:
         with c.when(c.is_null(c.load("ptr", scratch))):
             c.ret(c.word(-1))
     addresses = _addresses(c, c.inttoptr(job_word["values"]), job_word["num_arguments"], watch)
-    has_atomics = c.is_not_null(c.field(job, JOB, "has_atomics"))
-    with c.when(has_atomics):
+    atomics = c.field(job, JOB, "atomics")
+    with c.when(c.is_not_null(atomics)):
         c.call("void", "begin_updating", pool)
     c.br(take)
     c.position(take)
@@ -157,7 +157,7 @@ def _define_run_chunks(module: Module) -> None:
     c.br(take)
     c.position(run)
     grid, memory = c.inttoptr(job_word["grid"]), c.load("ptr", scratch)
-    with c.when(has_atomics):
+    with c.when(c.equal(atomics, c.word(LOOKING))):
         c.call("void", "begin_alone", pool, watch)
     c.call_pointer("void", c.inttoptr(job_word["function"]), addresses, grid, begin, end, memory)
     c.call("void", "end_alone", pool, watch)
@@ -165,7 +165,7 @@ def _define_run_chunks(module: Module) -> None:
     c.leave_if(c.is_null(until), take)
     c.cond_br(c.icmp("ult", c.now(pool), until), take, done)
     c.position(done)
-    with c.when(has_atomics):
+    with c.when(c.is_not_null(atomics)):
         c.add_to(pool, POOL, "updating", c.word(-1))
     c.ret(c.load("i64", count))
 

@@ -39,10 +39,10 @@ WORKERS = len(POOL) * WORD
 # `wakes`: whether helpers that sleep are invited, too. `stop`: 0, or why programs that have begun are to end;
 # `signals`: when the caller looks next whether a signal has come, 0 before it has looked at the clock.
 # `balance` is what helpers that have left add 1 to, and the caller takes off how many it invited.
-# `has_atomics`: whether programs of other launches may need to know of it (`pool_updates.py`).
+# `atomics`: whether its programs update what others do, and may do so alone (`pool_updates.py`): 0, LOCKED, or LOOKING.
 JOB = _on_lines(
     "function values num_arguments grid total num_threads scratch_bytes least most wakes invited generation "
-    "stop signals has_atomics",
+    "stop signals atomics",
     "taken",
     "balance cursor",
 )
@@ -50,8 +50,9 @@ JOB = _on_lines(
 # whether atomics of the thread need no lock: 0, ALONE, or, of a helper, NEVER_ALONE.
 WATCH = Record("look job pool alone")
 ALONE, NEVER_ALONE = 1, 2
+LOCKED, LOOKING = 1, 2
 # `time` points to the time that a program takes, which `run_here` writes.
-TARGET = Record("function num_arguments scratch_bytes time pool num_threads has_atomics")
+TARGET = Record("function num_arguments scratch_bytes time pool num_threads atomics")
 
 MUTEX_BYTES = 64  # of a pthread_mutex_t, and of a pthread_cond_t: Linux and macOS need at most 64
 POOL_BYTES = WORKERS + MOST_HELPERS * len(WORKER) * WORD

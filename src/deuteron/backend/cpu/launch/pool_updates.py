@@ -1,7 +1,8 @@
 """The machine code by which atomics need no lock while nobody else of the process updates anything, as LLVM IR.
 
     begin_updating(pool)        of each thread that is going to run programs with atomics: waits until none is alone
-    begin_alone(pool, watch)    before a chunk of programs: `watch` says whether their atomics may be plain updates
+    begin_alone(pool, watch)    before a chunk of programs that look in their loops: `watch` says whether their atomics
+                                may be plain updates
     end_alone(pool, watch)      after it, and before anything but the kernel runs on this thread
     make_room(pool, watch)      the same, if others wait
 
@@ -10,7 +11,8 @@
 
 Whoever comes is counted first and looks then; whoever is alone says so first and counts then: one of them sees the
 other. So at most one thread is alone, and only while no other is counted. A helper never is: its programs may wait for
-those of a thread that comes. A locked instruction takes 5 ns, whatever it
+those of a thread that comes. Nor is a thread whose process may share memory with one that it forked, or with one of
+multiprocessing's: these count as another for ever (`thread_pool.py`). A locked instruction takes 5 ns, whatever it
 does: additions to 16 elements at random took 110 ns, and 20 without locks.
 """
 
@@ -34,7 +36,7 @@ def define_updates(module: Module) -> None:
 
 def _define_begin_updating(module: Module) -> None:
     """Who is alone ends its chunk, or looks in a loop (`ask`) and gives it up."""
-    c = module.function("begin_updating", "void", [("ptr", "pool")], kind=PoolCode)
+    c = module.function("begin_updating", "void", [("ptr", "pool")], "external", kind=PoolCode)
     (pool,) = c.parameters
     look, done = c.block("look"), c.block("done")
     c.add_to(pool, POOL, "updating", c.word(1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 import time
 
@@ -38,7 +39,10 @@ class ThreadPool:
         clock, scratch = _address(self._libc.clock_gettime), trampolines().own_scratch
         self._set(clock=clock, scratch=scratch, spin=_SPIN_NANOSECONDS)
         self._begin()
-        os.register_at_fork(after_in_child=self._start_anew)
+        self._has_forked = False
+        if _is_one_of_several():
+            self._set(updating=_MANY)
+        os.register_at_fork(before=self._count_child, after_in_child=self._start_anew)
 
     @property
     def num_workers(self) -> int:
@@ -90,6 +94,12 @@ class ThreadPool:
         self._make_mutex(self._place("left"))
         self._set(num_workers=0, is_full=0)
 
+    def _count_child(self) -> None:
+        """It may share memory with this process, and counts as a thread that updates for ever; nobody is alone then."""
+        if not self._has_forked:
+            self._has_forked = True
+            trampolines().begin_updating(self.address)
+
     def _start_anew(self) -> None:
         """In a forked child, which has none of the threads. There atomics are locked, since a handler that forks may be
         in the middle of a launch, which goes on.
@@ -112,6 +122,12 @@ class ThreadPool:
     def _set(self, **values: int) -> None:
         for name, value in values.items():
             self._words[POOL.index(name)] = value
+
+
+def _is_one_of_several() -> bool:
+    """Whether multiprocessing started this process, which may share memory with others then."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
 
 
 def _address(function: object) -> int:

@@ -4,6 +4,7 @@
     help(pool, job)                                         of several threads of Python, with the same `JOB`
     work(pool, worker)                                      of a thread of the pool; it never returns
     run_here(target, extents, values, stream)               of compiled launchers: `native_launch.py`
+    begin_updating(pool)                                    of who forks: `pool_updates.py`
 
 `values` holds the arguments in slots of 8 bytes, `count` of them; the kernel gets an array of their addresses.
 """
@@ -27,6 +28,7 @@ class Trampolines(NamedTuple):
     run_with_python: Any
     help: Any
     work: Any
+    begin_updating: Any
     run_here: int
     own_scratch: int
 
@@ -38,10 +40,12 @@ def trampolines() -> Trampolines:
     run_with_python = ctypes.PYFUNCTYPE(_NUMBER, _POINTER, _WORD, ctypes.c_char_p, _WORD, ctypes.c_char_p)
     help = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _POINTER)
     work = ctypes.CFUNCTYPE(None, _POINTER, _POINTER)
+    begin_updating = ctypes.CFUNCTYPE(None, _POINTER)
     return Trampolines(
         run_with_python(loaded.address("run_with_python")),
         help(loaded.address("help")),
         work(loaded.address("work")),
+        begin_updating(loaded.address("begin_updating")),
         loaded.address("run_here"),
         loaded.address("own_scratch"),
     )

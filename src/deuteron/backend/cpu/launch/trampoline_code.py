@@ -59,7 +59,7 @@ def _define_run_grid(module: Module) -> None:
     time = c.load_atomic("i64", c.inttoptr(word["time"]), "monotonic")
     is_known = c.is_not_null(time)
     helpers, wakes = _helpers(c, word["num_threads"], total, time)
-    fields = {name: word[name] for name in ("function", "scratch_bytes", "has_atomics")}
+    fields = {name: word[name] for name in ("function", "scratch_bytes", "atomics")}
     fields |= {"values": c.ptrtoint(values), "grid": c.ptrtoint(grid), "num_arguments": num_arguments, "total": total}
     fields |= {name: c.word(0) for name in ("invited", "taken", "balance", "cursor", "stop", "signals")}
     limits = {"least": _SHORTEST_CHUNK, "most": _LONGEST_CHUNK}

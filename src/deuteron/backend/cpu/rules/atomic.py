@@ -16,7 +16,7 @@ from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, to_memory
-from deuteron.backend.cpu.memory.updates import Update, update_one
+from deuteron.backend.cpu.memory.updates import Update, in_order, update_one
 from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighbours
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.target import CPUTarget
@@ -69,19 +69,16 @@ def atomic_rmw(
     b, update = ctx.emitter.innermost(), _update_of(op, ctx.target)
     lanes = lanes_of(pointer, value, *([mask] if mask else []))
     watch = _watch_of(ctx, op)
-    if lanes > 1:
-        is_read = bool(op.result.uses)
-        old = _update_lanes(ctx, update, lanes, pointer, value, mask, (is_read, watch))
-        return Vector(old, ctx.emitter.depth) if is_read else None
-    if mask is None:
-        old = update_one(b, update, pointer.value, value.value, watch)
-    else:
+    with in_order(b, update.ordering, watch):
+        if lanes > 1:
+            return _update_tile(ctx, op, update, lanes, (pointer, value, mask), watch)
+        if mask is None:
+            return Uniform(update_one(b, update, pointer.value, value.value, watch), ctx.emitter.depth)
         with b.if_(mask.value, "on") as branch:
             branch.yield_(update_one(b, update, pointer.value, value.value, watch))
             branch.otherwise()
             branch.yield_(zero(value.value.type))
-        old = branch.results[0]
-    return Uniform(old, ctx.emitter.depth)
+        return Uniform(branch.results[0], ctx.emitter.depth)
 
 
 def fetch_updated(ctx: Context, op: Operation, pointer: Fragment, mask: Fragment | None) -> None:
@@ -107,20 +104,22 @@ def _are_neighbours(pointer: Fragment, type: Attribute) -> bool:
     return isinstance(pointer, Affine) and pointer.step == byte_width(memory_type(type))
 
 
-def _update_lanes(
+def _update_tile(
     ctx: Context,
+    op: Operation,
     update: _Update,
     lanes: int,
-    pointer: Fragment,
-    value: Fragment,
-    mask: Fragment | None,
-    how: tuple[bool, Value | None],
-) -> Value | None:
+    operands: tuple[Fragment, Fragment, Fragment | None],
+    watch: Value | None,
+) -> Vector | None:
+    (pointer, value, mask), b, is_read = operands, ctx.emitter.innermost(), bool(op.result.uses)
     on = const(vector("i1", lanes), True) if mask is None else as_vector(ctx.emitter, mask, lanes)
-    values, b = as_vector(ctx.emitter, value, lanes), ctx.emitter.innermost()
+    values = as_vector(ctx.emitter, value, lanes)
     if _are_neighbours(pointer, update.type):
-        return update_neighbours(b, update, pointer.base, values, on, *how)
-    return update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, *how)
+        old = update_neighbours(b, update, pointer.base, values, on, is_read, watch)
+    else:
+        old = update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, is_read, watch)
+    return Vector(old, ctx.emitter.depth) if is_read else None
 
 
 def _watch_of(ctx: Context, op: Operation) -> Value | None:
