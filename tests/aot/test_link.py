@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from aot.workspace import ADD_ALPHA, Workspace
 
 from deuteron.aot.link import group, link_kernels
-from deuteron.aot.metadata import KernelRecord, ParamRecord, read_record
+from deuteron.aot.metadata import KernelRecord, ParamRecord, read_record, record_of
 from deuteron.errors import UsageError
 
 RECORD = KernelRecord(
@@ -103,7 +104,7 @@ def test_the_record_survives_the_file(workspace: Workspace):
 def test_a_record_from_before_there_were_clusters(workspace: Workspace):
     metadata = emit(workspace).with_suffix(".json")
     fields = json.loads(metadata.read_text())
-    del fields["num_ctas"]
+    del fields["num_ctas"], fields["checksum"]
     metadata.write_text(json.dumps(fields))
     assert read_record(metadata).num_ctas == 1
 
@@ -120,6 +121,45 @@ def test_one_header_named_twice_is_one_kernel(workspace: Workspace, tmp_path: Pa
     header = emit(workspace)
     link_kernels([header, header, header.parent / ".." / header.parent.name / header.name], tmp_path / "linked")
     assert len(re.findall(r"deuteron_result = add_alpha_[0-9a-f]{8}_", (tmp_path / "linked.c").read_text())) == 1
+
+
+def mutations(value: object, path: tuple = ()) -> Iterator[tuple]:
+    """The paths of all values in JSON, and while one is yielded another value is there."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in list(inner):
+        for other in (None, "x", 3, -1, 0.5, [], {}, [3], {"a": 1}, True):
+            if json.dumps(other) != json.dumps(item):
+                value[key] = other
+                yield (*path, key), other
+        value[key] = item
+        yield from mutations(item, (*path, key))
+
+
+def test_no_value_of_the_metadata_can_be_another(workspace: Workspace):
+    metadata = emit(workspace, "*fp32:16, fp32, i32, 128").with_suffix(".json")
+    fields = json.loads(metadata.read_text())
+    for path, other in mutations(fields):
+        with pytest.raises(UsageError):
+            pytest.fail(f"{path} may be {other!r}: {record_of(fields, metadata)}")
+    assert record_of(fields, metadata) == read_record(metadata)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("num_warps", "4", "num_warps is '4', and must be a whole number"),
+        ("num_warps", True, "num_warps is True, and must be a whole number"),
+        ("written", 3, "written is 3, and must be an array or null"),
+        ("params", [{"name": "x"}], r"params\[0\].c_name is missing"),
+        ("grid", "1", "it is not what was written"),
+    ],
+)
+def test_what_is_said_of_damaged_metadata(workspace: Workspace, name: str, value: object, message: str):
+    metadata = emit(workspace).with_suffix(".json")
+    fields = json.loads(metadata.read_text())
+    metadata.write_text(json.dumps({**fields, name: value}))
+    with pytest.raises(UsageError, match=rf"\({message}\): compile the kernel again"):
+        read_record(metadata)
 
 
 def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):
@@ -140,7 +180,7 @@ def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):
     assert "cannot read the metadata" in error()
     del fields["hash"]
     metadata.write_text(json.dumps(fields))
-    assert "is damaged (KeyError('hash')): compile the kernel again" in error()
+    assert "is damaged (hash is missing): compile the kernel again" in error()
     metadata.unlink()
     assert "has no metadata" in error() and "must be beside it" in error()
     with pytest.raises(UsageError, match="linked.h' is what this link writes, and among the headers"):

@@ -10,6 +10,7 @@ The same kernel compiled again gives the same bytes.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any
 
 from deuteron.aot import naming
 from deuteron.backend import get_backend, parse_target
-from deuteron.backend.metadata import Facts, KernelMetadata, read_facts
+from deuteron.backend.metadata import Facts, KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.errors import UsageError
+from deuteron.json_fields import read_value
 
 FORMAT = "deuteron-aot-kernel"
 VERSION = 3
+CHECKSUM = "checksum"  # of all other fields; metadata of earlier versions of Deuteron have none
 # What fields are in the metadata of versions of Deuteron that did not have them.
 _ABSENT = {
     "num_ctas": 1,
@@ -145,11 +148,12 @@ class KernelRecord(Facts):
         return tuple(extra for extra in self.extras if extra.partition(":")[0] not in others)
 
     def to_fields(self) -> dict[str, Any]:
-        """As JSON has it."""
-        fields = dataclasses.asdict(self)
+        """As JSON has it, with lists for tuples."""
+        fields = json.loads(json.dumps(dataclasses.asdict(self)))
         facts = {name: fields.pop(name) for name in self.facts}
         facts["resources"] = dict(sorted(facts["resources"].items()))
-        return {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
+        fields = {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
+        return {**fields, CHECKSUM: _checksum(fields)}
 
     def to_json(self) -> str:
         return json.dumps(self.to_fields(), indent=2) + "\n"
@@ -175,17 +179,20 @@ def record_of(fields: Any, path: Path) -> KernelRecord:
         )
     try:
         return _record(fields)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"the metadata '{path}' is damaged ({error!r}): compile the kernel again") from None
+    except ValueError as error:
+        raise UsageError(f"the metadata '{path}' is damaged ({error}): compile the kernel again") from None
+
+
+def _checksum(fields: dict[str, Any]) -> str:
+    others = {name: value for name, value in fields.items() if name != CHECKSUM}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    fields = {**_ABSENT, **fields}
-    facts = read_facts(fields)
-    names = [known.name for known in dataclasses.fields(KernelRecord) if known.name not in facts]
-    known = {name: fields[name] for name in names}
-    for name in ("extras", "launch_attributes"):
-        known[name] = tuple(known[name])
-    for name in ("params", "host_params"):
-        known[name] = tuple(ParamRecord(**param) for param in known[name])
-    return KernelRecord(**known, **facts)
+    """A field of a wrong type is named; what else was changed, with which C would be wrong, the checksum finds."""
+    known = {**_ABSENT, **fields}
+    names = [field.name for field in dataclasses.fields(KernelRecord)]
+    record = read_value(KernelRecord, {name: known[name] for name in names if name in known})
+    if fields.get(CHECKSUM, _checksum(fields)) != _checksum(fields):
+        raise ValueError("it is not what was written")
+    return record

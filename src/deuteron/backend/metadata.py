@@ -20,8 +20,9 @@ from typing import Any
 
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
-from deuteron.backend.tensor_map import TensorMap, from_fields
-from deuteron.errors import Location, UsageError
+from deuteron.backend.tensor_map import TensorMap
+from deuteron.errors import UsageError
+from deuteron.json_fields import read_value
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
 from deuteron.options import Target
 from deuteron.settings import BOUNDS
@@ -145,33 +146,6 @@ class Facts:
         return {known.name: getattr(self, known.name) for known in dataclasses.fields(Facts)}
 
 
-def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts in what JSON gave; raises KeyError where one is missing."""
-    found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
-    written = None if found["written"] is None else tuple(found["written"])
-    apart = map(_apart_from_fields, found["apart"])
-    maps, assertions = map(from_fields, found["tensor_maps"]), map(_assertion_from_fields, found["assertions"])
-    return {
-        **found,
-        "written": written,
-        "apart": tuple(apart),
-        "tensor_maps": tuple(maps),
-        "assertions": tuple(assertions),
-    }
-
-
-def _apart_from_fields(fields: Mapping[str, Any]) -> Apart:
-    tiles = tuple(tuple(TileStep(**step) for step in tile) for tile in fields.get("tiles", ()))
-    return Apart(**{**fields, "equal": tuple(map(tuple, fields["equal"])), "tiles": tiles})
-
-
-def _assertion_from_fields(fields: Mapping[str, Any]) -> Assertion | CheckedAccess:
-    place = Location(**fields["place"]) if fields["place"] else None
-    calls, shape = tuple(Location(**call) for call in fields["calls"]), tuple(fields["shape"])
-    kind = CheckedAccess if "access" in fields else Assertion
-    return kind(**{**fields, "place": place, "calls": calls, "shape": shape})
-
-
 def _fields(found: Any) -> dict[str, Any]:
     """The fields of a dataclass, as they are: `dataclasses.asdict` copies all that is in them."""
     return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
@@ -240,10 +214,10 @@ class KernelMetadata(Facts):
         """The metadata that `to_json` wrote; raises UsageError for any other text."""
         try:
             found = json.loads(text)
+            if not isinstance(found, dict) or "version" not in found:
+                raise ValueError("it has no version")
             if found.pop("version") != VERSION:
                 raise UsageError(f"kernel metadata of another version than {VERSION}: compile the kernel again")
-            found["target"] = Target(**found["target"])
-            found["params"] = tuple(Param(**param) for param in found["params"])
-            return KernelMetadata(**{**found, **read_facts(found)})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"not the metadata of a kernel: {error!r}") from error
+            return read_value(KernelMetadata, found)
+        except ValueError as error:
+            raise UsageError(f"not the metadata of a kernel: {error}") from error

@@ -116,12 +116,3 @@ def arguments_of(expression: Expression) -> set[int]:
 
 
 _OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min}
-
-
-def from_fields(fields: dict[str, Any]) -> TensorMap:
-    """The map that was written as JSON."""
-    return TensorMap(**{name: _as_tuple(value) for name, value in fields.items()})
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
