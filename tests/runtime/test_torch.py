@@ -130,6 +130,28 @@ def test_elements_without_memory_are_an_error_and_no_crash(number):
     assert x.tolist() == [3.0] * 4
 
 
+@deuteron.jit
+def copy(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+
+
+def test_a_nested_tensor_is_its_rows_one_after_the_other():
+    """Nobody knows where it ends: it may overlap any other array."""
+    nested, out = torch.nested.nested_tensor([torch.ones(3), torch.full((5,), 2.0)]), torch.zeros(8)
+    for _ in range(3):
+        copy[(1,)](nested, out.zero_(), BLOCK=8)
+        assert out.tolist() == [1.0] * 3 + [2.0] * 5
+
+
+def test_a_storage_has_no_element_type():
+    storage, out = torch.zeros(8).untyped_storage(), torch.zeros(8)
+    for _ in range(3):
+        copy[(1,)](torch.ones(8), out, BLOCK=8)
+        with pytest.raises(LaunchError, match="argument 'x_ptr' .*no element type is known of this UntypedStorage"):
+            copy[(1,)](storage, out, BLOCK=8)
+
+
 def test_empty_tensors_need_no_memory():
     for _ in range(3):
         increment[(1,)](torch.zeros(0), 0, BLOCK=4)

@@ -152,7 +152,10 @@ def _refuse_masked(array: Any) -> Specialised:
 
 
 def _specialise_torch(tensor: Any) -> Specialised:
-    key = (tensor.dtype, getattr(tensor, "device", None))
+    try:
+        key = (tensor.dtype, getattr(tensor, "device", None))
+    except AttributeError as error:
+        raise LaunchError(f"no element type is known of this {type(tensor).__name__}: pass a tensor of it") from error
     tokens = _tokens_of_tensor.get(key)
     if tokens is None:
         tokens = _tokens_of_tensor[key] = _tokens(key[0], _torch_device(key[1]))

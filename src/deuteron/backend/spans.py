@@ -108,10 +108,11 @@ def _view_of_interface(interface: dict[str, Any]) -> View:
 
 
 def _view_of_tensor(tensor: Any) -> View | None:
-    if not all(hasattr(tensor, name) for name in ("shape", "stride", "element_size")):
+    try:
+        size, shape, steps = tensor.element_size(), tensor.shape, tensor.stride()
+    except (AttributeError, RuntimeError):  # the latter of nested tensors, which have rows of several lengths
         return None
-    size = tensor.element_size()
-    return _view(tensor.data_ptr(), size, tensor.shape, tensor.stride(), size)
+    return _view(tensor.data_ptr(), size, shape, steps, size)
 
 
 def _view(address: int, item: int, shape: Sequence[int], steps: Sequence[int], unit: int = 1) -> View:
