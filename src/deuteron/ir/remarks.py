@@ -31,6 +31,7 @@ class Kind(Enum):
     NO_MMA = "no-mma"  # warps do not multiply with their own tensor instructions
     NO_WGMMA = "no-wgmma"  # warpgroups do not
     NO_TMA = "no-tma"  # an access through a tensor descriptor goes through pointers
+    FEWER_STAGES = "fewer-stages"  # shared memory has no room for as many as were asked for
     OLD_SPELLING = "old-spelling"  # the kernel says it as older versions of Triton did
 
 

@@ -39,7 +39,12 @@ def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:
         return ttir.optimise(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["tile"])
 
     def assign_layouts(module: ModuleOp, unit: Unit) -> Made:
-        return ttir.run_pipeline(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["gpu"])
+        from deuteron.passes.gpu.fewer_stages import with_room
+
+        def made_for(config: GPUConfig, module: ModuleOp) -> ModuleOp:
+            return ttir.run_pipeline(module, unit, gpu_pipelines(config)["gpu"]).product
+
+        return Made(with_room(module, config_of(unit.target, unit.options), made_for))
 
     layouts = Stage(
         "ttgir", "ttir", assign_layouts, text=ttir.print_tile_ir, parse=_parse_ttgir, describe=ttir.describe_tile_ir

@@ -1,0 +1,66 @@
+"""Fewer stages, where shared memory has no room for what loops keep there of as many as were asked for.
+
+    num_stages=3: 240 KB of 227    ->    num_stages=2: 176 KB, and a remark on the function
+
+What else than its rings a kernel needs is known in the end alone, so that all passes run once more. Where no number of
+stages fits the first stays, which is an error when it is lowered: autotuners count on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.remarks import Kind, remark
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import i32
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
+
+_HINT = "tt.num_stages"
+
+
+def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig, ModuleOp], ModuleOp]) -> ModuleOp:
+    """What passes make of a module, with the most stages with which it fits."""
+    most = max((_stages_of(loop, config.num_stages) for loop in nested_ops(module, scf.ForOp)), default=1)
+    kept = module.clone() if most > 1 else module
+    first = made_for(config, module)
+    if _fits(first, config):
+        return first
+    for num_stages in range(most - 1, 0, -1):
+        lean = replace(config, num_stages=min(num_stages, config.num_stages))
+        made = made_for(lean, _with_stages(kept, num_stages))
+        if _fits(made, config):
+            _tell(made, most, num_stages)
+            return made
+    return first
+
+
+def _fits(module: ModuleOp, config: GPUConfig) -> bool:
+    """Of passes without the one that places what is in shared memory nothing is known."""
+    return TOTAL not in module.attributes or total_of(module) <= config.machine.shared.max_bytes
+
+
+def _stages_of(loop: Operation, otherwise: int) -> int:
+    hint = loop.attributes.get(_HINT)
+    return otherwise if hint is None else hint.value.data
+
+
+def _with_stages(module: ModuleOp, num_stages: int) -> ModuleOp:
+    """A copy in which no loop is asked to have more."""
+    copy = module.clone()
+    for loop in nested_ops(copy, scf.ForOp):
+        if _HINT in loop.attributes:
+            loop.attributes[_HINT] = IntegerAttr(min(_stages_of(loop, num_stages), num_stages), i32)
+    return copy
+
+
+def _tell(module: ModuleOp, asked: int, num_stages: int) -> None:
+    reason = f"shared memory has no room for {asked} stages of loops, beside what else the kernel needs"
+    for func in nested_ops(module, FuncOp):
+        remark(func, Kind.FEWER_STAGES, reason, num_stages=num_stages)

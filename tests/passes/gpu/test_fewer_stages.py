@@ -1,0 +1,50 @@
+"""Loops whose rings have no room beside what else the kernel needs have fewer stages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import OutOfResources
+
+
+@deuteron.jit
+def computed(a, b, out, K, N: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, N)
+    acc = tl.zeros((N, N), tl.float32)
+    for k in tl.range(0, K, N, num_stages=STAGES):
+        x = tl.load(a + i[:, None] * K + k + i[None, :])
+        y = tl.load(b + (k + i)[:, None] * N + i[None, :])
+        p = tl.exp(tl.dot(x, y)).to(tl.float16)
+        q = tl.dot(p, tl.exp(x.to(tl.float32)).to(tl.float16))
+        acc += q + tl.trans(tl.cumsum(q, 0))
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+def compiled(stages, hint=None, size=128):
+    operand, out = aligned(np.zeros((size, size), np.float16)), aligned(np.zeros((size, size), np.float32))
+    return compile_for(
+        "cuda:80", computed, operand, operand, out, size, N=size, STAGES=hint, num_stages=stages, num_warps=8
+    )
+
+
+@pytest.mark.parametrize(("stages", "hint"), [(3, None), (1, 3)])
+def test_what_fits_with_one_stage_compiles_with_more(stages, hint):
+    kernel = compiled(stages, hint)
+    assert kernel.metadata.shared == compiled(1).metadata.shared <= 163 * 1024
+    assert "fewer-stages" in kernel.asm["ttgir"] and "has no room for 3 stages" in kernel.asm["ttgir"]
+    assert kernel.metadata.options["num_stages"] == stages
+
+
+def test_what_has_room_keeps_its_stages():
+    kernel = compiled(3, size=64)
+    assert "fewer-stages" not in kernel.asm["ttgir"] and kernel.metadata.shared > compiled(1, size=64).metadata.shared
+
+
+def test_what_fits_with_no_number_of_stages_is_an_error(monkeypatch):
+    monkeypatch.setattr("deuteron.passes.gpu.fewer_stages._fits", lambda module, config: False)
+    with pytest.raises(OutOfResources, match="shared memory"):
+        compiled(2)
