@@ -78,13 +78,16 @@ def test_input_precision(ops, arguments: str, precision: InputPrecision):
     assert dot.input_precision.value.data == precision
 
 
+OF_VECTORS = "Multiply vectors and numbers with *, and add up with tl.sum."
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
         ("tl.dot(m, m)", "tl.dot of fp16[16, 32] and fp16[16, 32]: expected [M, K] and [K, N], or [B, M, K] and "
          "[B, K, N]. Is one of them to be transposed with tl.trans?"),
-        ("tl.dot(x, x)", "tl.dot multiplies tiles of 2 or more dimensions, got fp32[64] and fp32[64]."),
-        ("tl.dot(m, 2)", "tl.dot multiplies tiles of 2 or more dimensions, got fp16[16, 32] and 2."),
+        ("tl.dot(x, x)", f"tl.dot multiplies tiles of 2 or more dimensions, got fp32[64] and fp32[64]. {OF_VECTORS}"),
+        ("tl.dot(m, 2)", f"tl.dot multiplies tiles of 2 or more dimensions, got fp16[16, 32] and 2. {OF_VECTORS}"),
         ("tl.dot(m, m.T.to(tl.float32))", "tl.dot takes operands of one type, got fp16[16, 32] and fp32[32, 16]. "
          "Convert one with .to()."),
         ("tl.dot(m.to(tl.int32), m.T.to(tl.int32))", "tl.dot takes int8, fp16, bf16, fp32, fp64 and fp8, got "

@@ -76,7 +76,10 @@ def flattened(ctx: Context, tile: Tensor) -> Tensor:
 
 def _check_operand(ctx: Context, operand: Value, a: Value, b: Value) -> None:
     if not isinstance(operand, Tensor) or len(operand.shape) < 2:
-        raise ctx.error(f"tl.dot multiplies tiles of 2 or more dimensions, got {describe(a)} and {describe(b)}.")
+        raise ctx.error(
+            f"tl.dot multiplies tiles of 2 or more dimensions, got {describe(a)} and {describe(b)}. Multiply vectors "
+            "and numbers with *, and add up with tl.sum."
+        )
     if not operand.dtype.is_fp8() and operand.dtype not in OPERAND_TYPES:
         accepted = ", ".join(str(type) for type in OPERAND_TYPES)
         raise ctx.error(f"tl.dot takes {accepted} and fp8, got {operand.type}. Convert it with .to().")
