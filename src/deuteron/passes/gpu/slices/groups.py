@@ -17,14 +17,13 @@ changes of shape, are in no group: a slice of them is made where it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
-from xdsl.ir import BlockArgument, Operation, SSAValue, Use
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.aliasing.apart import can_be_apart, take_apart
 from deuteron.analysis.aliasing.points_to import Targets
@@ -64,7 +63,7 @@ HEAVY, OF_SLICE, LEAST_IN_SLICE = 1024, 2048, 4
 # Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
 OF_MEMORY = 1
 DOTS = (DotOp, SlicedDotOp)
-_SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
+SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
 
 
 @dataclass
@@ -279,70 +278,24 @@ def _has_known_value(op: Operation) -> bool:
     return not isinstance(op, ConstantOp) or constant_value(op.results[0]) is not None
 
 
-def best_group(ops: Sequence[Operation], most_held: float = inf) -> Group | None:
-    """Of the groups of a block that which saves most; None: there is none."""
-    best: Group | None = None
-    sliced: dict[Operation, int] = {}
-    known: dict[SSAValue, bool] = {}
-    places = {op: place for place, op in enumerate(ops)}
-    for place, op in enumerate(ops):
-        axes = axes_to_cut(op)
-        if not axes or not _is_large(op) or (op.results and is_made_anew(op.results[0], known)):
-            continue
-        if sliced.get(op, 0) >= most_registers(op) // IN_SLICE:
-            continue  # what begins with it is part of a group that is known
-        for axis in axes:
-            group = _grown(ops, places, place, axis, Group(known=known, most_held=most_held))
-            count = group.count()
-            if not group.ops or count == 1:
-                continue
-            sliced.update((one, max(count, sliced.get(one, 0))) for one in group.ops)
-            best = group if best is None or group.saved > best.saved else best
-    return best
+def axes_to_begin(op: Operation, known: dict[SSAValue, bool]) -> list[int]:
+    """The dimensions along which a group may begin with an op."""
+    is_anew = bool(op.results) and is_made_anew(op.results[0], known)
+    return axes_to_cut(op) if _is_large(op) and not is_anew else []
+
+
+def slices_of_one(op: Operation) -> int:
+    """Into how many slices an op is cut by the registers of its largest tile."""
+    return most_registers(op) // IN_SLICE
 
 
 def _is_large(op: Operation) -> bool:
     return most_registers(op) >= MANY or cost_of(op) >= HEAVY
 
 
-def _grown(ops: Sequence[Operation], places: dict[Operation, int], place: int, axis: int, group: Group) -> Group:
-    if not group.add(ops[place], axis):
-        return group
-    for op in ops[place + 1 :]:
-        if not group.join(op) and not group.lets_pass(op):
-            break
-    group = _without_strangers(group)
-    while (place := max(_before(group, places, place), default=-1)) >= 0:
-        group.take_in_before(ops[place])
-    return group
-
-
-def _before(group: Group, places: dict[Operation, int], place: int) -> Iterator[int]:
-    """Where that is made which a group takes from before a place."""
-    made = (places.get(value.owner, place) for value in group.needed)
-    return (other for other in made if other < place)
-
-
-def _without_strangers(group: Group) -> Group:
-    """Without single ops that neither take nor give the others anything, where they may stay before all of these: they
-    may be in a group of their own.
-    """
-    inside = set(group.ops)
-    smaller = Group(known=group.known, most_held=group.most_held)
-    for op in group.ops:
-        is_needed = group.is_used_by(op) or any(use.operation in inside for use in _uses(op))
-        if (is_needed or not smaller.lets_pass(op)) and not smaller.add(op, group.axis_of(op)):
-            return group  # of fewer ops there would be more slices, which this one does not have
-    return smaller if smaller.ops else group
-
-
-def _uses(op: Operation) -> Iterator[Use]:
-    return (use for result in op.results for use in result.uses)
-
-
 def is_made_anew(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether a slice of a tile is made where it is needed: it is an index, or another shape of something."""
-    return isinstance(value.owner, _SHAPES) or is_index(value, known)
+    return isinstance(value.owner, SHAPES) or is_index(value, known)
 
 
 def is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:

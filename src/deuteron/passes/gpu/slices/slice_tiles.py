@@ -42,10 +42,11 @@ from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices import costs
+from deuteron.passes.gpu.slices.block_groups import BlockGroups
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
 from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all
 from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
-from deuteron.passes.gpu.slices.groups import MANY, Group, best_group, is_made_anew
+from deuteron.passes.gpu.slices.groups import MANY, Group, is_made_anew
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice, slice_of, store_after_alloc
@@ -104,7 +105,8 @@ class SliceTiles(Optimisation):
         return is_carried
 
     def _slice_groups(self, block: Block, infos: AxisInfoAnalysis, most_held: float, is_crowded: bool) -> None:
-        while (group := best_group(list(block.ops), most_held)) and group.saved >= self._least_saved(group, is_crowded):
+        groups = BlockGroups(block, most_held)
+        while (group := groups.best()) and group.saved >= self._least_saved(group, is_crowded):
             loop = _Loop(group, infos)
             if group.slices_are_large:
                 self._block(loop.body, infos, is_crowded)
