@@ -171,6 +171,37 @@ def test_a_handler_in_the_middle_of_a_launch_does_not_wait_for_it():
     assert (pool_word("updating"), pool_word("alone")) == (0, 0)
 
 
+def test_nobody_stays_counted_where_handlers_raise():
+    """Beside a thread that launches, too."""
+
+    class Stopped(Exception):
+        pass
+
+    def handler(*_) -> None:
+        count[(1,)](np.zeros(129), places, 16, BLOCK=64)
+        raise Stopped
+
+    def launch_often() -> None:
+        while stopped < 10:
+            count[(1,)](out, places, 16, BLOCK=64)
+            launches.append(16)
+
+    places, out, launches, stopped = np.zeros(64, np.int32), np.zeros(129), [], 0
+    count[(1,)](np.zeros(129), places, 16, BLOCK=64)
+    before, thread = signal.signal(signal.SIGALRM, handler), threading.Thread(target=launch_often)
+    thread.start()
+    while stopped < 10:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            count[(1,)](np.zeros(129), places, 1 << 30, BLOCK=64)
+        except Stopped:
+            stopped += 1
+    signal.signal(signal.SIGALRM, before)
+    thread.join()
+    assert out[:64].tolist() == [sum(launches)] * 64
+    assert (pool_word("updating"), pool_word("alone")) == (0, 0)
+
+
 def test_a_child_forked_while_a_thread_is_alone_launches():
     places, out, rounds = np.zeros(64, np.int32), np.zeros(129, np.float64), 200_000
     count[(1,)](out, places, 1, BLOCK=64)
