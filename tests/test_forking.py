@@ -140,3 +140,35 @@ def test_children_of_a_process_whose_threads_compile(tmp_path):
     environment = {**os.environ, "DEUTERON_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "program.py"]
     assert subprocess.check_output(command, cwd=tmp_path, env=environment, timeout=100) == b"[0, 0, 0, 0]\n"
+
+
+IMPORTS = """
+import sys, threading
+import numpy
+import deuteron, deuteron.language as tl
+from deuteron import forking
+
+@deuteron.jit
+def add(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("deuteron") and threading.get_ident() not in forking._depths:
+            print(name)
+
+sys.meta_path.insert(0, Finder())
+thread = threading.Thread(target=lambda: add[(1,)](numpy.zeros(16, "f4"), 15, BLOCK=16))
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("how", ["DEUTERON_INTERPRET", "DEUTERON_EMULATE", "DEUTERON_SYNC"])
+def test_no_launch_imports_while_others_may_fork(tmp_path, how):
+    """An import that is cut in two leaves its lock taken in the child."""
+    (tmp_path / "program.py").write_text(IMPORTS)
+    environment = {**os.environ, "DEUTERON_CACHE_DIR": str(tmp_path / "cache"), how: "1"}
+    command = [sys.executable, "program.py"]
+    assert subprocess.check_output(command, cwd=tmp_path, env=environment, timeout=100) == b""

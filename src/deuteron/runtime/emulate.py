@@ -16,6 +16,7 @@ from deuteron.backend.cuda.target import architecture
 from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target
 from deuteron.errors import LaunchError
+from deuteron.forking import undivided
 from deuteron.options import Target
 from deuteron.runtime.mock import TensorWrapper
 from deuteron.settings import settings
@@ -49,7 +50,8 @@ def compile_for_emulator(source: ASTSource, options: Mapping[str, Any]) -> Compi
 
 def emulate(kernel: CompiledKernel, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
     """Run a kernel with the arguments that are not constexpr, as the user passed them; grids are those of a GPU."""
-    from deuteron.emulator import run_kernel  # deferred: to compile does not need it
+    with undivided():
+        from deuteron.emulator import run_kernel  # deferred: to compile does not need it
 
     check_grid(grid, kernel.metadata)
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid, [_argument(arg) for arg in args])

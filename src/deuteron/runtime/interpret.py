@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from deuteron.backend.arrays import array_specialiser
 from deuteron.backend.spans import EVERYTHING, span_of
 from deuteron.compiler import ASTSource
+from deuteron.forking import undivided
 from deuteron.runtime.mock import TensorWrapper
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 
+@undivided()
 def lower(source: ASTSource, options: Any) -> ModuleOp:
     from deuteron.frontend import Asked, lower_function
 
@@ -27,7 +29,8 @@ def lower(source: ASTSource, options: Any) -> ModuleOp:
 
 def interpret(module: ModuleOp, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
     """Run a module with the arguments that are not constexpr, as the user passed them."""
-    from deuteron.interpreter import run_module
+    with undivided():
+        from deuteron.interpreter import run_module
 
     run_module(module, [_argument(arg) for arg in args], grid)
 

@@ -15,6 +15,7 @@ from deuteron.backend import get_backend
 from deuteron.backend.devices import CPU, device_target
 from deuteron.backend.overlaps import overlap_of
 from deuteron.compiler import CompiledKernel
+from deuteron.forking import undivided
 from deuteron.language.source_functions import SourceFunction
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.interpret import interpret, lower
@@ -43,7 +44,8 @@ class Simulation:
         interpret(self._made[key], bound.runtime_values(), grid)
 
     def emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
-        from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
+        with undivided():
+            from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         check_devices(self.fn, bound, device_target(CPU))
         kernel = self._emulated(bound)

@@ -9,6 +9,7 @@ number i * block_size + t among them.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import default_rng
 
 from deuteron.emulator.machine.block_memory import LocalMemory, SharedMemory
 from deuteron.emulator.machine.launch_state import LaunchState
@@ -28,7 +29,7 @@ class Residents:
         self.shared = SharedMemory(len(blocks), launch.shared_bytes, launch.cluster_size)
         self.local = LocalMemory(self.num_threads, launch.layout.local_bytes)
         self.memory = launch.memory
-        self.random = np.random.default_rng(launch.options.seed + int(blocks[0]))
+        self.random = default_rng(launch.options.seed + int(blocks[0]))
         self.num_events = 0
 
     def warp_of(self, threads: np.ndarray) -> np.ndarray:
