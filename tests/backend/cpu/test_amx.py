@@ -24,7 +24,6 @@ from deuteron.backend.llvm import targets
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError
 from deuteron.options import Target
@@ -39,11 +38,11 @@ def machine(monkeypatch):
         yield machine
 
 
-def _tile_matmul(shape: MatmulShape, product, row_bytes: Value | None = None) -> str:
+def _tile_matmul(shape: MatmulShape, product) -> str:
     module = Module("m", "")
     b = module.function("f", "void", [("ptr noalias", name) for name in "abc"], linkage="external")
     emit_configuration(b)
-    emit_tile_matmul(b, shape, *b.parameters, product, row_bytes=row_bytes)
+    emit_tile_matmul(b, shape, *b.parameters, product)
     emit_release(b)
     b.ret()
     return module.text()
@@ -97,15 +96,6 @@ def test_code(product, opt_level):
     assert [operands for name, operands in used if name.startswith("tdp")] == expected
     assert instruction in dict(used)
     assert sorted(operands[-1] for name, operands in used if name == "tileloadd") == list("01234567")
-
-
-@pytest.mark.parametrize("n, row_bytes, asked", [(64, 1554, 32), (128, 1554, 0), (64, None, 0)])
-def test_rows_in_memory_that_few_columns_read_are_asked_for(n, row_bytes, asked):
-    """One line of each row that a step of a block reads."""
-    shape = MatmulShape(64, n, 32, 32, 32, n, 32 * 32)
-    text = _tile_matmul(shape, BF16_TILES, row_bytes and const("i64", row_bytes))
-    assembly = emit_assembly(optimise(text, "sapphirerapids", ""), "sapphirerapids", "")
-    assert assembly.count("prefetcht0") == asked
 
 
 def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, B_IS_T: tl.constexpr):

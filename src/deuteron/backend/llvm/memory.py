@@ -148,14 +148,7 @@ class Memory:
 
     def prefetch_to_write(self, ptr: Value) -> None:
         """Ask for what is going to be written, if the address is one; where it is not, nothing happens."""
-        self._prefetch(ptr, const("i32", 1))
-
-    def prefetch_to_read(self, ptr: Value) -> None:
-        """The same of what is going to be read."""
-        self._prefetch(ptr, const("i32", 0))
-
-    def _prefetch(self, ptr: Value, is_written: Value) -> None:
-        hints = is_written, const("i32", 3), const("i32", 1)  # often used, data
+        hints = const("i32", 1), const("i32", 3), const("i32", 1)  # written, often used, data
         self.intrinsic("llvm.prefetch", "void", ptr, *hints, overloads=["ptr"])
 
     def fence(self, ordering: str) -> None:

@@ -14,9 +14,6 @@ Intrinsics name tiles by their numbers, so that LLVM assigns none. All tiles are
 (`emit_configuration`), at the beginning of a kernel, and released at its end. Only what is left of a depth that 16 does
 not divide, as of an odd number of steps of 8 lanes, has tiles of A with fewer lanes, and of B with fewer rows, which
 are configured for it (75 ns on an Emerald Rapids).
-
-Rows of A that are read where the arguments have them, by few columns, are asked for a step before: they come from the
-second cache or beyond, one line of each row at a time, which no processor fetches by itself.
 """
 
 from __future__ import annotations
@@ -33,9 +30,6 @@ _ROWS = 2 * TILE  # of a block of C
 _LANE_BYTES = 4
 _C, _A, _B = 0, 4, 6  # the first tile of each operand
 _NUM_TILES = 8
-
-# Columns of B up to which A is asked for: bf16 1,024 takes 3.1 ms in the place of 3.8 with 64, 3.3 and 3.1 with 128.
-_MOST_COLUMNS_ASKING = 64
 
 
 def emit_configuration(b: Builder) -> None:
@@ -75,13 +69,12 @@ def emit_tile_matmul(
     `row_bytes`: the distance between rows of A where that is not `shape.lda`. `needed_rows`: how many of C have to
     be there.
     """
-    asks = row_bytes is not None and shape.n <= _MOST_COLUMNS_ASKING
     row_bytes, depth = row_bytes or const("i64", shape.lda * _LANE_BYTES), depth or const("i64", shape.k)
     if shape.k % TILE == 0:
-        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes, needed_rows, asks))
+        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes, needed_rows))
         return
     whole, rest = b.and_(depth, const("i64", -TILE)), b.and_(depth, const("i64", TILE - 1))
-    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes, needed_rows, asks)
+    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes, needed_rows)
     _emit_blocks(kernel)
     with b.if_(b.icmp("ne", rest, const("i64", 0)), "rest"):
         _emit_narrow_configuration(b, rest, shape.k)
@@ -118,7 +111,6 @@ class _Kernel:
     from_zero: bool | Value
     row_bytes: Value  # of A
     needed_rows: Value | None
-    asks: bool  # for A ahead
 
     def beyond(self, first: Value, depth: Value) -> _Kernel:
         """Adds the products of so many lanes more, from this one on."""
@@ -147,22 +139,11 @@ class _Kernel:
                     self._move(TILELOAD, _B + column, right, column * TILE, self.shape.ldb)
                 numbers = _C + 2 * row + column, _A + row, _B + column
                 self.b.call("void", self.product.intrinsic, *[const("i8", number) for number in numbers])
-                if column == 0 and self.asks:
-                    self._ask_for_left(row, left)
 
     def _load_left(self, row: int, left: Value) -> None:
         b = self.b
         address = b.gep("i8", left, b.mul(self.row_bytes, const("i64", row * TILE))) if row else left
         b.call("void", TILELOAD, const("i8", _A + row), address, self.row_bytes)
-
-    def _ask_for_left(self, tile: int, left: Value) -> None:
-        """What the next step loads into a tile of A; at the end of the rows what comes after them, which may be no
-        memory.
-        """
-        b = self.b
-        for row in range(tile * TILE, (tile + 1) * TILE):
-            offset = b.add(b.mul(self.row_bytes, const("i64", row)), const("i64", TILE * _LANE_BYTES))
-            b.prefetch_to_read(b.gep("i8", left, offset))
 
     def _begin_sums(self, c: Value, rows: int, columns: int) -> None:
         """With 0, or with what is in memory."""
