@@ -22,7 +22,6 @@ from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.tensor_map import TensorMap
 from deuteron.errors import UsageError
-from deuteron.json_fields import read_value
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
 from deuteron.options import Target
 from deuteron.settings import BOUNDS
@@ -212,6 +211,8 @@ class KernelMetadata(Facts):
     @staticmethod
     def from_json(text: str) -> KernelMetadata:
         """The metadata that `to_json` wrote; raises UsageError for any other text."""
+        from deuteron.json_fields import read_value  # deferred: to define a kernel does not need it
+
         try:
             found = json.loads(text)
             if not isinstance(found, dict) or "version" not in found:
