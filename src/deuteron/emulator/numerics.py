@@ -4,8 +4,7 @@
     to_bf16(x)                    float32 to bits of bfloat16, ties to even
     encode_fp8(x, "e4m3")         float32 to bits, saturating
 
-The way to one rounding is *rounding to odd*: of two neighbours of the exact value take the one with the odd
-significand; rounding that to at least two bits less is like rounding the exact value (Boldo and Melquiond, 2008).
+One rounding is by way of *rounding to odd*: `interpreter/fused.py`.
 """
 
 from __future__ import annotations
@@ -14,45 +13,24 @@ from functools import cache
 
 import numpy as np
 
-from deuteron.interpreter.fused import fused_multiply_add
-
-
-def round_to_odd(nearest: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """The neighbour of the exact value `nearest + error` that has an odd significand (`nearest` itself where exact)."""
-    bits = nearest.view(np.uint64)
-    is_even = (bits & np.uint64(1)) == 0
-    adjust = is_even & (error != 0) & np.isfinite(nearest) & ~np.isnan(error)
-    towards = np.where(error > 0, np.inf, -np.inf)
-    return np.where(adjust, np.nextafter(nearest, towards), nearest)
-
-
-def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum and its exact error."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return round_to_odd(*two_sum(a, b))
+from deuteron.interpreter.fused import fused_multiply_add, multiply_add_to_odd
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of float32 or float64 with one rounding."""
     if np.asarray(a).dtype == np.float64:
         return fused_multiply_add(np.asarray(a), b, c)
-    product = np.multiply(a, b, dtype=np.float64)
-    total, error = two_sum(product, np.asarray(c, np.float64))
+    total = np.multiply(a, b, dtype=np.float64) + np.asarray(c, np.float64)
     # Rounding twice differs from rounding once only where the first result is half-way between two float32.
     half_way = (total.view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
     if half_way.any() or (np.abs(total) < 1.2e-38).any():
-        total = round_to_odd(total, error)
+        return fused_multiply_add(a, b, c)
     return total.astype(np.float32)
 
 
 def fma_to_odd(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of values of at most 26 bits as float64 rounded to odd, for rounding to a narrow format."""
-    return odd_sum(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64))
+    return multiply_add_to_odd(*(np.asarray(x, np.float64) for x in (a, b, c)))
 
 
 def directed(exact: np.ndarray, type: type, mode: str) -> np.ndarray:
