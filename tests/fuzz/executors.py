@@ -5,7 +5,7 @@
 Executors: `cpu`; `cpu:x86-64-v3`, code of another processor, which this one runs; `checked`, the CPU with every access
 checked (`checked.py`); `cuda:80`, `cuda:90`, also :89, :100, :120 (compiled as far as PTX, which the emulator runs,
 asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
-`cuda:90/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`,
+`cuda:90/costs`, `gpu/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`,
 `overlapping:90`: the CPU and these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's;
 `triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
 beside the interpreter (`claims.py`).
@@ -198,9 +198,9 @@ def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKer
         return _checked(case, source), partial(_on_checked, case)
     if target == TRITON:
         return _compiled_from_triton(case, source), partial(_on_cpu, case)
-    if target == "gpu":
-        return _compiled(case, source, "cuda:90"), _on_gpu
     with any_costs(case.seed) if mode == COSTS else nullcontext():
+        if target == "gpu":
+            return _compiled(case, source, "cuda:90"), _on_gpu
         kernel = _emulated(case, source, target)
     return kernel, partial(_on_emulator, mode if mode in ("early", "late") else "random", case.seed)
 

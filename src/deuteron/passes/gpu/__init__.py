@@ -99,8 +99,6 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         OverlapWGMMA(),
         # After it: until when a dot reads is known.
         ReleaseBuffers(),
-        # After it: which dots are in flight together is known.
-        OrderWarpGroups(config),
         # After it: a fence comes before the dot, not between it and its wait.
         FenceWGMMA(),
         # After everything that asks what may move over an atomic.
@@ -110,6 +108,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.
         ExchangeInShared(config),
         *memory_passes(),
+        # After barriers: of two warpgroups that wait for each other within a turn, one would not get there.
+        OrderWarpGroups(config),
     ]
 
 

@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, emulate
 from ir_text import generic_asm
+from xdsl.context import Context
+from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cuda.target import architecture
+from deuteron.ir.builder import Builder
+from deuteron.ir.text import parse_module
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttng.turns import PassTurnOp, TakeTurnOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
 
 X = aligned(np.zeros((256, 128), np.float16))
 
@@ -53,6 +63,21 @@ def test_a_turn_is_from_the_first_dot_to_the_last():
 @pytest.mark.parametrize("given", [{"head": 64}, {"num_warps": 4}, {"num_warps": 16}, {"target": "cuda:80"}])
 def test_where_there_are_none(given):
     assert turns(**given)[0] == [0, 0]
+
+
+@pytest.mark.parametrize("where, num_turns", [(0, 2), (1, 0)])
+def test_warpgroups_do_not_wait_for_each_other_within_a_turn(where, num_turns):
+    """A deadlock in seed 7100170 of the fuzzer: one at the barrier, the other one at its turn."""
+    given = {"HEAD": 128, "BLOCK_N": 128, "PLAIN": False, "num_warps": 8, "num_stages": 2}
+    module = parse_module(compile_for("cuda:90", attention, X, X, X, X, 256, **given).asm["ttgir"])
+    for op in list(module.walk()):
+        if isinstance(op, TakeTurnOp | PassTurnOp):
+            op.detach()
+    loop = next(op for op in module.walk() if isinstance(op, scf.ForOp))
+    dots = [op for op in loop.body.block.ops if isinstance(op, WarpGroupDotOp)]
+    Builder.before(dots[where]).insert(BarrierOp())
+    OrderWarpGroups(GPUConfig(architecture(90).machine, num_warps=8)).apply(Context(), module)
+    assert sum(isinstance(op, TakeTurnOp) for op in module.walk()) == num_turns
 
 
 @pytest.mark.parametrize("n", [0, 128, 384])

@@ -12,9 +12,11 @@
                                                       "ttng.take_turn"() <{warpGroup = 0}>
 
 Both would issue their dots at the same time else, and compute at the same time, with the tensor cores idle. Done
-where warps are specialised, so that nothing else makes the warpgroups wait for each other, and for loops in which a
+where warps are specialised, so that little else makes the warpgroups wait for each other, and for loops in which a
 dot has an operand in registers that the iteration before has computed (delay_dots.py) and tensor cores have
-more to do than threads: where threads have, a turn only holds up the warpgroup that could go on.
+more to do than threads: where threads have, a turn only holds up the warpgroup that could go on. Not where
+warpgroups wait for each other within a turn, which the other one cannot have: at a barrier before the second dot, say,
+because what it reads was stored by threads.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.shared_memory.shared_hazards import waits
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
@@ -39,6 +43,7 @@ from deuteron.ir.types import bit_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPU, GPUConfig
+from deuteron.passes.gpu.memory.allocate_shared import OFFSET
 from deuteron.passes.optimisation import Optimisation
 
 FIRST, SECOND = 0, 1
@@ -62,13 +67,24 @@ class OrderWarpGroups(Optimisation):
 
 def _order(region: Block, machine: GPU) -> None:
     loops = [op for op in region.walk() if isinstance(op, scf.ForOp) and _has_delayed_dot(op.body.block)]
-    loops = [loop for loop in loops if _is_busy(loop.body.block, machine)]
+    loops = [loop for loop in loops if _is_busy(loop.body.block, machine) and not _meet(_turn(loop.body.block))]
     if not loops:
         return
     Builder.before(region.first_op).insert(PassTurnOp(SECOND))
     Builder.before(region.last_op).insert(TakeTurnOp(FIRST))
     for loop in loops:
-        _take_turns(_dots_in_flight(loop.body.block))
+        _take_turns(_turn(loop.body.block))
+
+
+def _turn(block: Block) -> list[Operation]:
+    """The ops from the first dot in flight to the last."""
+    dots, ops = _dots_in_flight(block), list(block.ops)
+    return ops[ops.index(dots[0]) : ops.index(dots[-1]) + 1]
+
+
+def _meet(turn: list[Operation]) -> bool:
+    """Whether warpgroups wait for each other within a turn; ops with regions may."""
+    return any(isinstance(op, BarrierOp) or op.regions or (OFFSET in op.attributes and waits(op)) for op in turn)
 
 
 def _has_delayed_dot(block: Block) -> bool:
@@ -115,10 +131,9 @@ def _computed(op: Operation) -> SSAValue | None:
     return op.results[0] if is_instruction and is_tile(op.results[0].type) else None
 
 
-def _take_turns(dots: list[WarpGroupDotOp]) -> None:
-    first, last = dots[0], dots[-1]
-    Builder.before(first).insert(TakeTurnOp())
-    _builder_after(last).insert(PassTurnOp())
+def _take_turns(turn: list[Operation]) -> None:
+    Builder.before(turn[0]).insert(TakeTurnOp())
+    _builder_after(turn[-1]).insert(PassTurnOp())
 
 
 def _builder_after(op: Operation) -> Builder:
