@@ -107,3 +107,23 @@ def test_compare_and_swap_compares_bits(draw, poisoned, dtype):
     swap_kernel[(1,)](x, compare, value, old, N=N)
     np.testing.assert_array_equal(x.view(bits), expected)
     same_bits(old, before)
+
+
+@triton.jit
+def add_one_by_one(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.atomic_add(x_ptr + offsets, tl.load(y_ptr + offsets))
+
+
+def test_gpus_add_subnormal_floats_as_zeros(rng, executor):
+    """Seen on an H100, by random programs; in fp16 and fp64 they are added as they are."""
+    tiny = np.finfo(np.float32).tiny
+    x = rng.choice(np.float32([0, -0.0, tiny / 2, -tiny / 2, tiny, 1]), 64)
+    y = rng.choice(np.float32([0, -0.0, tiny / 4, -tiny / 4, -tiny, -3 * tiny / 4]), 64)
+
+    def flush(x):
+        return np.where(np.abs(x) < tiny, np.copysign(np.float32(0), x), x)
+
+    expected = flush(flush(x) + flush(y)) if executor.startswith("cuda") else x + y
+    add_one_by_one[(1,)](x, y, N=64)
+    np.testing.assert_array_equal(x.view(np.uint32), expected.view(np.uint32))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from deuteron.interpreter.described import Described
-from deuteron.interpreter.memory import block_lanes
+from deuteron.interpreter.memory import block_lanes, load_lanes, store
 from deuteron.interpreter.rule_table import Rule
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, AtomicStoreOp
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.descriptor import DescriptorScatterOp, DescriptorStoreOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.types import element_type_of
+from deuteron.ir.types import element_type_of, f32
 from tests.fuzz.exactness import MANTISSA
 from tests.fuzz.perturb.noise import Noise, Wrappers
 
@@ -97,9 +97,21 @@ class Memory:
                 result = np.empty_like(shuffled)
                 result[order] = shuffled
                 result = result.reshape(np.shape(ptr))
+            if op.name == AtomicRMWOp.name and element_type_of(op.value.type) == f32:
+                self._flush_sums(ctx, op, ptr, mask)
             return result if mask is None else self._noise.anything(result, ~np.asarray(mask))
 
         return perturbed
+
+    def _flush_sums(self, ctx, op: AtomicRMWOp, ptr: np.ndarray, mask: np.ndarray | None) -> None:
+        """GPUs add subnormal numbers as zeros of their sign."""
+        if AtomicKind(op.kind.value.data) != AtomicKind.FADD:
+            return
+        sums = load_lanes(ctx, op, ptr, mask, np.zeros(np.shape(ptr), np.float32))
+        is_subnormal = (sums != 0) & (np.abs(sums) < np.finfo(np.float32).tiny)
+        if is_subnormal.any() and self._noise.rng.integers(2):
+            self._noise.licence.taken += 1
+            store(ctx, op, ptr, np.copysign(np.float32(0), sums), is_subnormal)
 
 
 def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
