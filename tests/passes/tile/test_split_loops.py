@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import scf
 
@@ -57,6 +57,12 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = inside[None, :]
         elif CASE == "later":
             seen = rows[:, None] <= keys[None, :]
+        elif CASE == "up to a sum":
+            seen = keys[None, :] <= rows[:, None] + step - 16
+        elif CASE == "from a sum":
+            seen = keys[None, :] * 1 >= rows[:, None] + (step + 3)
+        elif CASE == "around sums":
+            seen = (keys[None, :] + step > rows[:, None]) & (rows[:, None] + step > keys[None, :])
         elif CASE == "scaled":
             seen = rows[:, None] >= 2 * keys[None, :]
         elif CASE == "either":
@@ -98,6 +104,9 @@ SPLIT = {
     "window": [1, 0, 1],
     "any window": [1, 0, 1],
     "without end": [0, 1],
+    "up to a sum": [0, 1],
+    "from a sum": [1, 0],
+    "around sums": [1, 0, 1],
 }
 LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "far apart", "rows", "other"]
 
@@ -115,12 +124,14 @@ def test_what_is_left_alone(case):
 
 
 @pytest.mark.parametrize("case", SPLIT)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
+@example(0, 64, 100, 2**31 - 1)
+@example(0, 64, 100, -(2**31))
 @given(
     st.integers(-40, 70),
     st.integers(-60, 110),
     st.integers(-20, 120),
-    st.sampled_from([2**31 - 1, -(2**31), 0, 16, 50]),
+    st.sampled_from([2**31 - 1, 2**31 - 30, -(2**31), -(2**31) + 20, 0, 16, 50]),
 )
 def test_the_same_bits(case, begin, end, n, step):
     generator = np.random.default_rng(begin + 40)

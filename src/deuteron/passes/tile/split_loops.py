@@ -11,7 +11,8 @@
 of which holds for all elements of a tile from some index on, or up to one; of a window there are both, and three loops.
 In the middle the comparisons are constants, wherever they are used: masks of loads go as well. The loops share what
 they carry. Left alone is a loop that goes on where another has ended: who wrote it has split it.
-Integers of 32 bits are taken not to overflow, as in `tile_polynomials`.
+Where what is compared overflows, no index is in the middle: which launches these are is found before the loop, unless
+a bound on the numbers says that there are none (`exact_comparisons`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.addresses.exact_comparisons import ONE, fits_in_64_bits, least_in_tile, needed
 from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.strided_tile import positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
@@ -43,21 +45,25 @@ from deuteron.passes.rewrite import replace
 
 # Of a loop, which is there two or three times afterwards: a bound on the time to compile, not measured.
 MAX_OPS = 250
-ONE = Polynomial.constant(1)
 _SHAPES = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
 
 @dataclass
 class _Middle:
-    """The indices of a loop for which comparisons hold everywhere: at least `lower`, less than `upper`, all of them."""
+    """The indices of a loop for which comparisons hold everywhere: at least `lower`, less than `upper`, all of them.
+
+    None does if any of `naturals` is negative.
+    """
 
     lower: list[Polynomial] = field(default_factory=list)
     upper: list[Polynomial] = field(default_factory=list)
+    naturals: list[Polynomial] = field(default_factory=list)
     comparisons: list[CmpIOp] = field(default_factory=list)
 
     def add(self, other: _Middle) -> None:
         self.lower += [bound for bound in other.lower if bound not in self.lower]
         self.upper += [bound for bound in other.upper if bound not in self.upper]
+        self.naturals += [one for one in other.naturals if one not in self.naturals]
         self.comparisons += [one for one in other.comparisons if one not in self.comparisons]
 
 
@@ -121,10 +127,14 @@ def _compared(known: TilePolynomials, loop: scf.ForOp, op: CmpIOp) -> _Middle | 
     is_wide = bit_width_of(element_type_of(op.lhs.type)) > bit_width_of(i32)
     if is_wide or conditions is None or any(known.wraps_in(operand) for operand in op.operands):
         return None
+    naturals = needed(known, op, loop)
+    if naturals is None or not all(_is_free(one, loop) for one in naturals):
+        return None
+    middle.naturals += naturals
     extents = shape_of(op.result.type) if is_tile(op.result.type) else ()
     index = Polynomial.of(known.atom(loop.body.block.args[0]))
     for condition in conditions:
-        least = _least(condition, extents)
+        least = least_in_tile(condition, extents)
         rest = least - index if least is not None and _is_free(least - index, loop) else None
         if rest is not None:  # index + rest > 0
             middle.lower.append(ONE - rest)
@@ -136,24 +146,11 @@ def _compared(known: TilePolynomials, loop: scf.ForOp, op: CmpIOp) -> _Middle | 
     return middle
 
 
-def _least(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial | None:
-    """Its least value in a tile; None where coordinates are multiplied by more than numbers."""
-    least = Polynomial({})
-    for atoms, factor in polynomial:
-        axes = [atom.axis for atom in atoms if atom.axis is not None]
-        if axes and len(atoms) > 1:
-            return None
-        if not axes:
-            least += Polynomial({atoms: factor})
-        elif factor < 0:
-            least += Polynomial.constant(factor * (extents[axes[0]] - 1))
-    return least
-
-
 def _is_free(polynomial: Polynomial, loop: scf.ForOp) -> bool:
-    """Whether a polynomial can be computed before a loop, in 32 bits."""
+    """Whether a polynomial can be computed before a loop, in 64 bits."""
     is_narrow = all(bit_width_of(atom.value.type) <= 32 for atom in polynomial.atoms)
-    return is_narrow and has_small_factors(polynomial) and not changes_in(polynomial, loop)
+    is_small = has_small_factors(polynomial) and fits_in_64_bits(polynomial)
+    return is_narrow and is_small and not changes_in(polynomial, loop)
 
 
 class _Split:
@@ -170,6 +167,10 @@ class _Split:
             return
         begin = self._extremum(arith.MaxSIOp, middle.lower) if middle.lower else loop.lb
         end = self._extremum(arith.MinSIOp, middle.upper) if middle.upper else loop.ub
+        if middle.naturals and middle.lower:
+            begin = self._unless_negative(begin, loop.ub)
+        elif middle.naturals:
+            end = self._unless_negative(end, loop.lb)
         carried: Sequence[SSAValue] = loop.iter_args
         if middle.lower:
             carried = self._part(loop.lb, b.value(arith.MinSIOp(begin, loop.ub)), carried).results
@@ -181,6 +182,14 @@ class _Split:
             rest = b.value(arith.MaxSIOp(begin, end)) if middle.lower else end
             carried = self._part(rest, loop.ub, carried).results
         replace(loop, carried)
+
+    def _unless_negative(self, index: SSAValue, otherwise: SSAValue) -> SSAValue:
+        """An index, or another one if not all is in range that has to be."""
+        b, zero = self._b, self._b.constant(0, i64)
+        for one in self._middle.naturals:
+            is_natural = b.value(CmpIOp(emit(b, one, i64), zero, "sge"))
+            index = b.value(SelectOp(is_natural, index, otherwise))
+        return index
 
     def _is_at_begin(self, bound: Polynomial) -> bool:
         """Whether no index is certainly below a bound."""

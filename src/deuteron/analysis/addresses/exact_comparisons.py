@@ -1,0 +1,91 @@
+"""What has to be so that a comparison of integers of 32 bits is one of what they are made of, and nothing overflows.
+
+    keys <= rows + n                 rows + n, where it is largest in a tile, is at most 2**31 - 1
+
+Polynomials are numbers without an end; what a kernel compares has 32 bits. Where a comparison of the polynomials holds,
+of the greater side nothing is larger than its largest element, and nothing smaller of the less side than its smallest:
+if these two fit, both sides are what they are taken for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.axis.ranges import relies_on_natural
+from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.ir.tt.function import function_of
+from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
+
+LEAST, MOST = -(2**31), 2**31 - 1
+ONE = Polynomial.constant(1)
+
+
+def needed(known: TilePolynomials, op: CmpIOp, loop: scf.ForOp) -> list[Polynomial] | None:
+    """What may not be negative for that, in any iteration of a loop; None where no polynomial says it.
+
+    What a launch makes sure of (`ranges`) is not among it.
+    """
+    less, greater = (op.lhs, op.rhs) if op.predicate_name[1:] in ("lt", "le") else (op.rhs, op.lhs)
+    extents = shape_of(op.result.type) if is_tile(op.result.type) else ()
+    sides = [(greater, -known.of(greater), Polynomial.constant(MOST))]
+    if op.predicate_name.startswith("s"):  # an unsigned one is compared with 0 as well
+        sides.append((less, known.of(less), Polynomial.constant(-LEAST)))
+    found = []
+    for value, side, room in sides:
+        least = least_in_tile(side, extents)
+        rest = None if least is None else _least_in_loop(known, least + room, loop)
+        if rest is None:
+            return None
+        if _may_be_negative(rest) and not relies_on_natural(value, function_of(op)):
+            found.append(rest)
+    return found
+
+
+def least_in_tile(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial | None:
+    """Its least value in a tile; None where coordinates are multiplied by more than numbers."""
+    least = Polynomial({})
+    for atoms, factor in polynomial:
+        axes = [atom.axis for atom in atoms if atom.axis is not None]
+        if axes and len(atoms) > 1:
+            return None
+        if not axes:
+            least += Polynomial({atoms: factor})
+        elif factor < 0:
+            least += Polynomial.constant(factor * (extents[axes[0]] - 1))
+    return least
+
+
+def fits_in_64_bits(polynomial: Polynomial) -> bool:
+    """Whether its sum and all terms do, whatever its atoms of 32 bits are."""
+    return sum(abs(factor) << 31 * len(atoms) for atoms, factor in polynomial) < 2**62
+
+
+def _least_in_loop(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> Polynomial | None:
+    """With the first or the last index of a loop in the place of the index."""
+    index = known.atom(loop.body.block.args[0])
+    of_index, rest = polynomial.split(lambda monomial: index in monomial)
+    factor = dict(of_index).get((index,), 0)
+    if of_index.num_terms > 1 or (of_index.num_terms and not factor):
+        return None
+    at = _itself(known, loop.lb) if factor >= 0 else _itself(known, loop.ub) - ONE
+    return rest + Polynomial.constant(factor) * at
+
+
+def _itself(known: TilePolynomials, value: SSAValue) -> Polynomial:
+    """A scalar as it is, overflown or not."""
+    number = constant_value(value)
+    return Polynomial.of(known.atom(value)) if number is None else Polynomial.constant(int(number))
+
+
+def _may_be_negative(polynomial: Polynomial) -> bool:
+    least = 0
+    for atoms, factor in polynomial:
+        if len(atoms) > 1 or any(bit_width_of(atom.value.type) > bit_width_of(i32) for atom in atoms):
+            return True
+        least += factor * (1 if not atoms else LEAST if factor > 0 else MOST)
+    return least < 0
