@@ -115,8 +115,10 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.reuse", "MOST_BYTES", (0, 4096, 16384)),
     ("backend.cpu.plan.steps_together", "TILE_DEPTH, VECTOR_DEPTH, MOST_DEPTH", ((64, 64, 64), (1024, 1024, 4096))),
     ("backend.cpu.plan.streams", "MIN_ROW_BYTES", (16, 64)),
-    ("backend.llvm.compile", "LONG", (1,)),
-    ("backend.llvm.loops_apart", "LONG, TOGETHER", ((1, 1), (1, 2))),
+    ("backend.cpu.plan.streams", "MOST_STORES", (1, MUCH)),
+    ("backend.llvm.pieces", "MOST", (0, 8)),
+    ("backend.llvm.pieces", "ENOUGH", (1, 12)),
+    ("backend.llvm.pieces", "LEAST", (1, 4)),
 )
 
 

@@ -10,8 +10,10 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu import lowering
+from deuteron.backend.cpu.plan import streams
 
 STREAMED = "!nontemporal"
+MOST_STORES = tl.constexpr(streams.MOST_STORES)
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +128,16 @@ def stored_again(x, out, BLOCK: tl.constexpr):
         tl.store(out + i, tl.load(x + step * BLOCK + i))
 
 
-@pytest.mark.parametrize("kernel", [in_place, with_an_atomic, with_a_volatile_load, strided, short_rows, stored_again])
+def many_stores(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for row in tl.static_range(MOST_STORES + 1):
+        tl.store(out + row * row * BLOCK + i, tl.load(x + i) * row)
+
+
+OTHERS = [in_place, with_an_atomic, with_a_volatile_load, strided, short_rows, stored_again, many_stores]
+
+
+@pytest.mark.parametrize("kernel", OTHERS)
 def test_others_are_not_streamed(lower_python, lower_module, kernel):
     x = np.zeros(256, np.float32)
     args = [x] if kernel is in_place else [x, x]

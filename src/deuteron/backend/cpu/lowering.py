@@ -60,6 +60,7 @@ from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.pieces import cut_into_pieces
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute, user_location
@@ -189,6 +190,7 @@ def _emit_program(
         ctx.bind(parameter, _as_declared(b, parameter, value, target))
     emit_region(ctx, plan.body, block)
     ctx.emitter.innermost().ret(const("i1", 0))
+    cut_into_pieces(b, f"noinline {_ATTRIBUTES}")
     return ctx
 
 

@@ -72,11 +72,13 @@ class Builder(Arithmetic, Memory, ControlFlow):
         fast_math: str = "",
     ):
         self.module, self.name, self.fast_math = module, name, fast_math
+        self._return_type = return_type
         self._head = f"define {prefix + ' ' if prefix else ''}{return_type} @{name}"
         self._function = _Function(suffix)
         self._counts: dict[str, int] = {}
-        self._blocks: list[Block] = []
+        self._blocks: dict[Block, None] = {}
         self._phis = {}
+        self.types: dict[str, str] = {}  # of what is computed
         self.definitions = {}
         # a parameter's type may carry attributes ("ptr noalias"); as an operand it has none
         names = [self._unique(hint) for _, hint in parameters]
@@ -87,8 +89,27 @@ class Builder(Arithmetic, Memory, ControlFlow):
         self.position(self.block("entry"))
 
     @property
+    def blocks(self) -> list[Block]:
+        """The blocks in the order of the text, the first of which is the entry."""
+        return list(self._blocks)
+
+    @property
     def entry_block(self) -> Block:
-        return self._blocks[0]
+        return next(iter(self._blocks))
+
+    def keep(self, blocks: Sequence[Block]) -> None:
+        """Have no other blocks than these."""
+        self._blocks.clear()
+        self._blocks.update(dict.fromkeys(blocks))
+
+    def part(self, name: str, parameters: Sequence[Value], attributes: str, blocks: Sequence[Block]) -> Builder:
+        """An internal function of blocks that were of this one, which returns the same. All names stay."""
+        other = copy(self)
+        other.name, other._head = name, f"define internal {self._return_type} @{name}"
+        other._function = _Function(attributes, number=self._function.number)
+        other.parameters, other._parameters = list(parameters), [str(value) for value in parameters]
+        other._blocks = dict.fromkeys(blocks)
+        return other
 
     def elsewhere(self, block: Block) -> Builder:
         """Another builder of the same function, positioned in this block; each keeps its own place."""
@@ -198,6 +219,7 @@ class Builder(Arithmetic, Memory, ControlFlow):
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         name = self._name(hint)
+        self.types[name] = type
         self.current_block.lines.append(f"  {name} = {text}{self._function.debug}")
         return Value(type, name)
 

@@ -19,9 +19,7 @@ The body of an attention kernel, 930 lines, takes 2 ms to parse and verify, 26 m
 machine code. LLVM's -O1 takes 23 ms and -O3 28 ms for the same code; unrolling would make it 41 ms and 30 % more
 code.
 
-Its passes over loops ask of each loop what is known before it, and look at all loops before it for that: 96 `while`
-loops take 2.2 to 3.2 s, 80 softmaxes 2.4, where a list without them takes 0.1 and 0.5. Such kernels ran as fast with
-it. Code generation does the same, until it is kept from it (`loops_apart.py`).
+Passes over loops, and register allocation, take time by more than the length of a function: `pieces.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.intrinsics import PROBES
-from deuteron.backend.llvm.loops_apart import LONG, keep_loops_apart
 from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
@@ -63,13 +60,13 @@ def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str
 
 def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     _check_intrinsics(llir, cpu, features)
-    with _parsed(keep_loops_apart(llir), cpu) as module:
+    with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_assembly(module)
 
 
 def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
     _check_intrinsics(llir, cpu, features)
-    with _parsed(keep_loops_apart(llir), cpu) as module:
+    with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_object(module)
 
 
@@ -77,7 +74,7 @@ def emit_object_for(system: str, llir: str, cpu: str, features: str = "", opt_le
     """An object for one of SYSTEMS, whatever this machine's is: ELF, Mach-O or COFF."""
     target = _target_for(system, architecture_of(cpu))
     machine = target.create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
-    with _parsed(keep_loops_apart(llir), cpu) as module:
+    with _parsed(llir, cpu) as module:
         module.triple, module.data_layout = target.triple, str(machine.target_data)
         return machine.emit_object(module)
 
@@ -137,29 +134,11 @@ def _check_intrinsics(llir: str, cpu: str, features: str) -> None:
 
 
 def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:
-    """LLVM's own pipeline without its vectorisers and unroller: vectors and blocking are explicit in our IR. Of a long
-    function a few passes that take time by its length.
-    """
+    """LLVM's own pipeline without its vectorisers and unroller: vectors and blocking are explicit in our IR."""
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=min(opt_level, 2))
     options.loop_vectorization = options.slp_vectorization = False
     options.loop_unrolling = options.loop_interleaving = False
     builder = llvm.create_pass_builder(machine, options)
-    with freed(_passes_by_length() if _is_long(module) else builder.getModulePassManager()) as passes:
+    with freed(builder.getModulePassManager()) as passes:
         passes.run(module, builder)
-
-
-def _is_long(module: llvm.ModuleRef) -> bool:
-    return any(sum(1 for _ in function.blocks) > LONG for function in module.functions)
-
-
-def _passes_by_length() -> llvm.ModulePassManager:
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_dead_store_elimination_pass()
-    passes.add_aggressive_dce_pass()
-    passes.add_simplify_cfg_pass()
-    return passes

@@ -99,8 +99,9 @@ class ControlFlow:
     """Mixed into Builder, which gives `_append`, `_emit`, `_name`, `_unique` and `icmp`."""
 
     current_block: Block
-    _blocks: list[Block]
+    _blocks: dict[Block, None]
     _phis: dict[str, Phi]
+    types: dict[str, str]
 
     def _append(self, text: str) -> None:
         raise NotImplementedError
@@ -123,8 +124,7 @@ class ControlFlow:
 
     def position(self, block: Block) -> None:
         """Append what follows to this block."""
-        if block not in self._blocks:
-            self._blocks.append(block)
+        self._blocks[block] = None
         self.current_block = block
 
     def br(self, block: Block, metadata: str = "") -> None:
@@ -144,6 +144,7 @@ class ControlFlow:
         phi = Phi(Value(type, self._name(hint)), list(incoming))
         self.current_block.phis.append(phi)
         self._phis[phi.value.text] = phi
+        self.types[phi.value.text] = type
         return phi.value
 
     def add_incoming(self, phi: Value, value: Value, block: Block) -> None:

@@ -12,12 +12,16 @@ Everything comes out in the order in which it was made, so that equal kernels gi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value
+
+_PLACE = re.compile(r"!dbg (!\d+)")
 
 LONG_TYPE = 64  # characters of a struct's text, from which on it gets a name; not measured
 
@@ -46,6 +50,7 @@ class Module:
         self._named_metadata: dict[str, list[str]] = {}
         self._files: dict[str, str] = {}
         self._subprograms: dict[str, tuple[str, str]] = {}
+        self._places: dict[str, tuple[str, int, int]] = {}
 
     def function(
         self,
@@ -66,6 +71,11 @@ class Module:
         builder = kind(self, name, return_type, parameters, prefix, attributes, self.fast_math)
         self._functions[name] = builder
         return builder
+
+    def add(self, function: Builder) -> Builder:
+        """Have a function that is made of another one's blocks."""
+        self._functions[function.name] = function
+        return function
 
     def has_function(self, name: str) -> bool:
         """Whether a function of this name has been begun."""
@@ -138,7 +148,18 @@ class Module:
     def debug_location(self, function: Builder, file: str, line: int, column: int) -> str:
         """Metadata for Builder.set_debug_location; the first place given becomes the function's own."""
         scope = self._scope(function, file, line)
-        return self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
+        location = self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
+        self._places[location] = file, line, column
+        return location
+
+    def location_in(self, blocks: Sequence[Block]) -> str | None:
+        """Metadata of the first place in the source that blocks are from."""
+        lines = (line for block in blocks for line in block.lines) if self._places else ()
+        return next((place[1] for line in lines if (place := _PLACE.search(line))), None)
+
+    def relocated(self, function: Builder, line: str) -> str:
+        """A line of another function as one of this function, at the same place in the source."""
+        return _PLACE.sub(lambda place: f"!dbg {self.debug_location(function, *self._places[place[1]])}", line)
 
     def text(self) -> str:
         types = [f"{name} = type {type}" for type, name in self._types.items()]

@@ -40,6 +40,10 @@ from deuteron.ir.types import is_tile, shape_of
 # Neighbours in memory that a program writes: lines of the cache, of which only the first and the last are not full.
 MIN_ROW_BYTES = 256
 
+# More are not worth it: such a store is three stores, of which one is done, and 600 of them took 1.5 s to compile; a
+# launch compares all arguments that are written with all that are read.
+MOST_STORES, MOST_PAIRS = 32, 256
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -74,9 +78,12 @@ def find_streams(plan: Plan) -> Streams:
         for store in _stores(plan.body)
         if _is_apart(store.root, read) and _moves_on(store) and _has_rows(steps, store.nest, store.root)
     ]
+    written = frozenset().union(*(points_to(store.root.op.ptr).arguments for store in found))
+    if len(found) > MOST_STORES or len(written) * len(read.arguments) > MOST_PAIRS:
+        return Streams()
     return Streams(
         frozenset(store.root.op for store in found),
-        frozenset().union(*(points_to(store.root.op.ptr).arguments for store in found)),
+        written,
         read.arguments,
         tuple(_rows(steps, store) for store in found),
     )
