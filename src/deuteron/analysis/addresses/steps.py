@@ -36,11 +36,6 @@ class Step(NamedTuple):
 Steps = tuple[Step, ...]
 
 
-def is_injective(known: TilePolynomials, pointer: SSAValue) -> bool:
-    """Whether no two elements of a tile have one address, whatever numbers the kernel is given."""
-    return injective_where(known, pointer) == ()
-
-
 def injective_where(known: TilePolynomials, pointer: SSAValue) -> Steps | None:
     """From one element to the next along the dimensions of a tile, if no two elements have one address where these are
     large enough (`are_injective`); () where they are; None where that is not known, or wrong.

@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.addresses.steps import injective_where, is_injective
+from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.apart import can_be_apart
 from deuteron.analysis.aliasing.apart_in_order import InOrder, Same
@@ -74,6 +75,7 @@ class GlobalHazards:
         self.needs_barrier: set[Operation] = set()
         self._waits_before, self._waits_within = waits_before, waits_within
         self._known = TilePolynomials()
+        self._injective_where = cache(partial(injective_where, self._known))
         self._overlaps, self._in_order = Overlaps(self._known), InOrder()
         self._accesses = {op: found for op in nested_ops(func) if (found := list(_accesses_of(op)))}
         self._relevant: dict[Block, list[Operation]] = {}
@@ -188,21 +190,21 @@ class GlobalHazards:
             return Same(equal) if found is Overlap.SAME and _is_by_one(later) and _is_by_one(earlier) else None
         if not _are_by_same_threads(later, earlier, _is_used_by_several):
             return None
-        if found is Overlap.SAME and is_injective(self._known, later.pointer):
+        if found is Overlap.SAME and self._injective_where(later.pointer) == ():
             return Same(equal)
         return None if earlier.past else self._if_injective(later, earlier)
 
     def _if_injective(self, later: Access, earlier: Access) -> Same | None:
         """What has to hold for two tiles to be one, each element of which is at a place of its own."""
         equal = same_offsets(earlier.pointer, later.pointer)
-        steps = injective_where(self._known, later.pointer)
+        steps = self._injective_where(later.pointer)
         return None if equal is None or steps is None else Same(equal, frozenset({steps} if steps else ()))
 
     def _by_same_threads(self, later: Access, earlier: Access) -> bool:
         """Whether each element is touched by the thread that touched it then, and each thread touches others."""
         if not is_tile(later.pointer.type):
             return _is_by_one(later) and _is_by_one(earlier)
-        return _are_by_same_threads(later, earlier, _is_by_several) and is_injective(self._known, later.pointer)
+        return _are_by_same_threads(later, earlier, _is_by_several) and self._injective_where(later.pointer) == ()
 
 
 def _accesses_of(op: Operation) -> Iterable[Access]:

@@ -161,6 +161,8 @@ def _without_indices(
 ) -> tuple[Polynomial, int] | None:
     """A polynomial at the beginnings of these loops, or of all, and of what multiples are added later."""
     period = 0
+    if loops is not None and not loops:
+        return polynomial, period
     while (found := _stepped_in(known, polynomial, loops)) is not None:
         index, stepped = found
         with_index, rest = polynomial.split(lambda monomial, index=index: index in monomial)
