@@ -8,10 +8,8 @@ are those of the commit: all who test it test the same, and the next commit is t
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
 
-Where many cases of a test cost much and say little more than some, `@pytest.mark.share(3)` leaves a third of them to
-`make test`, chosen by a hash of their names, and the others to `make test-all`. Where each case is for two GPUs, for
-which most code is the same, `make test` has one of them by such a lot: but not where `each_gpu` is said, for tests of
-what differs.
+Where many cases of a test cost much and say little more than some, and where they differ in the GPU alone, `make test`
+runs some of them, chosen for each commit anew: see `tests/lots.py`. A test that is named runs with all of its cases.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ import ctypes
 import functools
 import gc
 import os
-import re
 import secrets
 import signal
 import subprocess
@@ -32,6 +29,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from lots import draw_lot, left_out
 
 import deuteron
 from deuteron.backend.cpu.launch.thread_pool import thread_pool
@@ -68,30 +66,35 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         # Where Python writes no bytecode, each of hundreds of processes would compile Deuteron for half of its time.
         compileall.compile_dir(Path(deuteron.__file__).parent, quiet=2)
+        draw_lot(tested_commit())
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.get("DEUTERON_TEST_SEED") or seed_of("hypothesis")
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest's own hook leaves out what is marked
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _is_left_to_test_all(item):
-            item.add_marker("long")
-
-
-def _is_left_to_test_all(item: pytest.Item) -> bool:
-    share, lot = item.get_closest_marker("share"), item.get_closest_marker("lot")
-    if share or lot is None or item.get_closest_marker("each_gpu"):
-        return share is not None and bool(zlib.crc32(item.name.encode()) % share.args[0])
-    number, count = lot.args
-    return zlib.crc32(re.sub(r"cuda:\d+", "cuda", item.name).encode()) % count != number
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in left_out(items, config.args):
+        item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:
     """What there is by now stays: the collector need not look at thousands of tests again and again."""
+    _freeze()
+    gc.set_threshold(5_000, 10, 10)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
+    """Nor at what a module has left, such as its kernels: each collection would look at those of all modules before."""
+    result = yield
+    if nextitem is None or nextitem.path != item.path:
+        _freeze()
+    return result
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5_000, 10, 10)
 
 
 # Tests say which pass it was that left what does not verify; processes that they start do as well.

@@ -56,6 +56,7 @@ def product(a, b, out, N: tl.constexpr, PRECISION: tl.constexpr):
     tl.store(out + square, tl.dot(tl.load(a + square), tl.load(b + square), input_precision=PRECISION))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
 @pytest.mark.parametrize(
     ("dtype", "precision", "tolerance"),

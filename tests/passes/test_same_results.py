@@ -125,6 +125,7 @@ def outputs_of(module, inputs: list[np.ndarray]) -> list[bytes]:
     return [np.where(np.isnan(out), 99, out).tobytes() for out in outputs]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", range(40))
 def test_random_elementwise_programs(parse_kernel, rng, case):
     program = Program(rng)

@@ -96,6 +96,7 @@ def pages_of(case, index, link, begin, end):
 CASES = ["rows", "chain", "mask", "by hand", "list", "used", "scaled", "stores", "stores elsewhere", "adds"]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("dot", "stages"), [(True, 3), (False, None), (False, 2)])
 def test_loads_by_loaded_numbers(case, dot, stages, rng, draw, poisoned, executor):

@@ -80,6 +80,7 @@ def moved_by_hand(x, out, stride, kind):
         out[i] = old + x[i]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_the_text_says(kind, rng):
     for shift in (0, 1, -int(rng.integers(2, N)), int(rng.integers(2, 2 * N)), 3 * N):
@@ -129,6 +130,7 @@ def product_by_hand(a, b, out, n, kind, m, k):
         out[m + places] = a[places].T
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["plain", "before", "inside", "again"])
 def test_products(kind, rng):
     m, k, n, size = 64, 32, 64, 64 * 130

@@ -76,6 +76,7 @@ def test_floats(draw, poisoned, check, op, dtype):
     check(got, expected)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
 @pytest.mark.parametrize("op", ["floordiv", "mod"])
 def test_integer_division_truncates(draw, poisoned, check, op, dtype):
@@ -129,6 +130,7 @@ def division_by_one_number_kernel(x_ptr, y_ptr, out_ptr, y, Y: tl.constexpr, BLO
         tl.store(out_ptr + 7 * BLOCK + k, tl.load(x_ptr + k) % loaded)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("y", [0, -1, 1, 3, -(2**31)])
 def test_divisions_by_one_number_that_is_loaded_given_or_known(poisoned, check, y):
     x, out = np.resize(edges(np.int32), 16), poisoned("int32", (4, 2, 16))
@@ -169,7 +171,7 @@ def neighbours_kernel(out_ptr, n, start, ROWS: tl.constexpr, COLUMNS: tl.constex
 
 
 @pytest.mark.each_gpu
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("over", ["rows", "columns"])
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
 def test_neighbours_by_a_number_that_is_a_multiple_of_16(rng, poisoned, check, dtype, over):
@@ -222,6 +224,7 @@ PROMOTIONS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("left", "right", "result"), PROMOTIONS)
 def test_promotion(draw, poisoned, left, right, result):
     """The sum is rounded, or wraps, as one of the type that both are brought to."""

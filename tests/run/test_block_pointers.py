@@ -39,6 +39,7 @@ def window(x, row, column, rows, columns, padding):
     return wide[100 + row : 100 + row + rows, 100 + column : 100 + column + columns]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("padding", ["zero", "nan", ""])
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (-3, -8), (30, 41), (-16, 0), (100, 0), (5, 48)])
 def test_padding(draw, poisoned, padding, row, column):
@@ -68,6 +69,7 @@ def store_kernel(x_ptr, out_ptr, M, N, stride, AXES: tl.constexpr, BM: tl.conste
     out.store(tl.load(x, boundary_check=(0, 1)), boundary_check=AXES)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (33, 41)])
 def test_stores_nothing_out_of_bounds(draw, poisoned, dtype, shape):
@@ -226,6 +228,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn, BM: tl.constexpr
     tl.store(c, total.to(c.dtype.element_ty), boundary_check=(0, 1))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("shape", "blocks"), [((40, 50, 70), (16, 16, 32)), ((80, 72, 96), (64, 64, 32))])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_matmul(draw, poisoned, check_norm, shape, blocks, transposed):

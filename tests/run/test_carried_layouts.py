@@ -19,6 +19,7 @@ def transposed_each_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + tile, x)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 @pytest.mark.parametrize("block", [2, 16, 64])
 def test_a_tile_is_transposed_each_round(draw, poisoned, check, n, block):

@@ -41,7 +41,7 @@ def scaled_product(
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask & (rows >= 0)[:, None])
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("by_k", [True, False])
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(("m", "block_n", "num_warps"), [(16, 32, 4), (64, 64, 4), (64, 128, 8)])
@@ -164,6 +164,7 @@ def joined_product(
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=in_columns[None, :] & (rows >= 0)[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("how", "m", "element"),
     [("join", 16, "float16"), ("join", 64, "bfloat16"), ("interleave", 16, "bfloat16"), ("different", 16, "bfloat16")],

@@ -233,6 +233,7 @@ def sums_of_blocks(x, out, n, FACTOR: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + i, total)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("factor", [1, 2, 4])
 @pytest.mark.parametrize("n", [0, 32, 100, 256])
 def test_unrolled_loops(draw, poisoned, check, factor, n):

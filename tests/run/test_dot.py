@@ -24,6 +24,7 @@ def dot_kernel(a_ptr, b_ptr, c_ptr, out_ptr, ADD: tl.constexpr, M: tl.constexpr,
     tl.store(out_ptr + c_offsets, out)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("add", [False, True])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("sizes", [(16, 16, 16), (32, 64, 16), (16, 32, 128), (128, 16, 32)])
@@ -126,6 +127,7 @@ def test_batches_of_any_rank(draw, poisoned, check_norm, dtype, sizes, trans):
     check_norm(out, a.astype(np.float64) @ right.astype(np.float64), 1e-5)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8"])
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 16, 4), (16, 1, 32)])
 def test_small_sizes(draw, poisoned, check_norm, dtype, sizes):
@@ -151,6 +153,7 @@ def two_sums_kernel(x_ptr, q_ptr, w_ptr, out_ptr, n, M: tl.constexpr, K: tl.cons
     tl.store(out_ptr + m * K + k, acc)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_a_loaded_operand_is_read_before_the_last_product_of_an_iteration(draw, poisoned, n, twice):

@@ -106,6 +106,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("a", "a_scale", "b", "b_scale", "sizes", "packs"), CASES)
 def test_formats(rng, check_norm, a, a_scale, b, b_scale, sizes, packs):
     m, n, k = sizes

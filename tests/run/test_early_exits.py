@@ -59,6 +59,7 @@ def find(x_ptr, start, end, step, wanted):
 LARGEST = 2**31 - 1
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "bounds",
     [

@@ -21,7 +21,7 @@ def compare(example, check_norm, arrays, causal, dtype):
     check_norm(lse, expected_lse, 1e-5, dtype == "float32")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("even_m", "even_n", "even_headdim"), list(itertools.product([True, False], repeat=3)))
 def test_even_and_uneven_lengths(example, draw, check_norm, even_m, even_n, even_headdim, causal):

@@ -61,6 +61,7 @@ def samples(rng: np.random.Generator) -> np.ndarray:
     return spread
 
 
+@pytest.mark.share(2)
 @each_type
 def test_conversions_round_once(rng, declared):
     x = samples(rng)

@@ -59,6 +59,7 @@ def squares_kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + 2 * N * N + i * N + j, tl.dot(pairs + 1, tl.abs(pairs), input_precision="ieee"))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_one_join_for_both_operands(draw, poisoned, check_norm, dtype, num_warps):

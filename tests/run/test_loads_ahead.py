@@ -18,6 +18,7 @@ def running_sums(x_ptr, out_ptr, begin, end, STEP: tl.constexpr, BLOCK: tl.const
         tl.store(out_ptr + k * BLOCK + i, total)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_stages", [1, 3, 5])
 @pytest.mark.parametrize(("begin", "end", "step"), [(0, 0, 1), (0, 1, 1), (2, 5, 1), (0, 9, 4), (1, 8, 3)])
 def test_short_loops(draw, poisoned, check, begin, end, step, num_stages):

@@ -16,6 +16,7 @@ def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 63, 64, 1000])
 def test_copy_writes_nothing_beyond_the_mask(draw, poisoned, n, dtype):
@@ -49,6 +50,7 @@ def number_kernel(x_ptr, out_ptr, X: tl.constexpr):
     tl.store(out_ptr + 4 + i, tl.load(x_ptr + i, mask=i < 0, other=X))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dtype", "number", "own"),
     [

@@ -101,6 +101,7 @@ def expect_program_order(p, o, kind):
 KINDS = ["scalar", "small tile", "turned", "stored, then loaded", "stored twice", "loop", "stored over", "halves"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("num_warps", [1, 8])
 def test_a_program_does_one_thing_after_the_other(draw, poisoned, kind, num_warps):
@@ -156,6 +157,7 @@ MOVED = ["transposed", "reduced, then stored", "transposed, then stored"]
 REPEATED = ["remainders", "constant remainders", "numbers", "rows"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", [*MOVED, *REPEATED])
 @pytest.mark.parametrize("n", [4, 32])
 def test_a_tile_is_loaded_before_it_is_stored_over(draw, poisoned, executor, kind, n):

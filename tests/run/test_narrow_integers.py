@@ -54,6 +54,7 @@ def unpack(
     tl.store(out_ptr + places, ((numbers << UP) - OFFSET).to(out_ptr.dtype.element_ty))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", FLOATS)
 @pytest.mark.parametrize(
     ("width", "up", "offset"),

@@ -52,6 +52,7 @@ def products(a_ptr, b_ptr, c_ptr, K, T: tl.constexpr, BK: tl.constexpr, IN_ROWS:
     tl.store(c_ptr + i[:, None] * 32 + i[None, :], acc)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("in_rows", [False, True])
 @pytest.mark.parametrize("type", NARROW[:2], ids=str)

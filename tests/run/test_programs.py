@@ -50,6 +50,7 @@ def test_layer_norm(example, draw, check_norm, shape, block, dtype):
     check_norm(got[2], expected[2], 1e-5)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("sizes", [(67, 45, 51), (1, 130, 17), (64, 64, 64)])
 def test_matmul(example, draw, check_norm, sizes, dtype):

@@ -50,6 +50,7 @@ def test_integers(draw, poisoned, check, op, axis, dtype):
     check(out, expected_of(x, op, axis))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", ["sum", "max", "min"])

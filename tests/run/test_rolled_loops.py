@@ -78,6 +78,7 @@ def indices(x, out, n, M: tl.constexpr):
     tl.store(out + 17, large)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n", [0, 11, 16])
 def test_indices(draw, poisoned, n):
     x, out = draw("int32", 16, -1000, 1000), poisoned("int64", 18)

@@ -65,6 +65,7 @@ def blocks(p, q, out, n, step, BLOCK: tl.constexpr, CASE: tl.constexpr):
     tl.store(out, total)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", ["none", "in place", "next", "last"])
 @pytest.mark.parametrize("n", [0, 1, 64, 300])
 def test_blocks_that_are_updated_while_others_are_loaded(draw, poisoned, case, n):

@@ -15,6 +15,7 @@ def transpose_kernel(x_ptr, out_ptr, m, n, M: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + columns[:, None] * m + rows[None, :], tl.trans(x), mask=tl.trans(inside))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("shape", [(16, 32), (5, 31), (1, 7), (9, 1)])
 def test_trans(draw, poisoned, check, shape, dtype):

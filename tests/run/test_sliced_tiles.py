@@ -282,7 +282,7 @@ def chained(x, y, out, steps, N: tl.constexpr, TRANSPOSED: tl.constexpr, DTYPE: 
     tl.store(out + N * N + square, total)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("warps", "stages"), [(1, 1), (2, 3), (4, 2)])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
@@ -320,7 +320,7 @@ def recurrent(q, k, v, state, out, transposed, sums, steps, T: tl.constexpr, N: 
     tl.store(state + row * N + j, tile)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("N", "warps", "stages"), [(32, 1, 1), (64, 1, 3), (64, 2, 2), (64, 4, 2)])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -473,6 +473,7 @@ def ordered(x, up, down, columns, best, M: tl.constexpr, N: tl.constexpr):
     tl.store(best + tl.arange(0, 8), tl.topk(row, 8))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("M", "N", "warps"), [(16, 32, 1), (64, 4, 1), (16, 64, 4)])
 def test_sorts_of_one_row(draw, poisoned, check, M, N, warps):
     x = draw("int32", (M, N), -99999, 99999)

@@ -30,6 +30,7 @@ def with_edges(draw, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     return x
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dtype", "shape", "dim", "descending"),
     [

@@ -22,6 +22,7 @@ def copy_kernel(x_ptr, out_ptr, M, N, stride, PADDING: tl.constexpr, BLOCK_M: tl
     out.store(offsets, x.load(offsets))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 16), (33, 41), (64, 96)])
 def test_copy_stores_nothing_out_of_bounds(draw, poisoned, dtype, shape):
@@ -42,6 +43,7 @@ def padding_kernel(x_ptr, out_ptr, M, N, row, column, PADDING: tl.constexpr, BLO
     tl.store(out_ptr + offsets, x.load([row, column]))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("dtype", "padding"), [("float16", "zero"), ("float16", "nan"), ("float32", "nan")])
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (-3, -8), (30, 40), (-16, 0), (100, 0), (5, 48)])
 def test_padding(draw, poisoned, dtype, padding, row, column):
@@ -159,6 +161,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [
@@ -246,6 +249,7 @@ def persistent_kernel(
         c_desc.store([row, column], total.to(tl.float16))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("num_stages", [1, 2, 4])
 @pytest.mark.parametrize("dtype", ["float16", "float8_e4m3fn"])
 def test_persistent_matmul(rng, poisoned, check_norm, dtype, num_stages):
@@ -281,6 +285,7 @@ def attention_kernel(q_desc, k_desc, v_desc, out_desc, n, scale, CAUSAL: tl.cons
     out_desc.store([head + start, 0], (acc / total[:, None]).to(tl.float16))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("causal", "num_stages", "num_warps"), [(False, 2, 4), (True, 3, 4), (True, 2, 8), (False, 1, 4)]
 )
@@ -332,6 +337,7 @@ def rows_kernel(x_desc, out_ptr, rows_ptr, M, N, column, COUNT: tl.constexpr, BL
     out.scatter(x_desc.gather(rows, column), rows, column)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64"])
 @pytest.mark.parametrize("column", [0, 5, 24, -3])
 def test_rows_at_offsets(rng, draw, poisoned, dtype, column):

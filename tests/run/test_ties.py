@@ -40,6 +40,7 @@ def few(rng, dtype, *more):
     return rng.choice(numbers if dtype[0] in "fb" else np.abs(numbers), (32, 64)).astype(dtype)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("is_max", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int64"])

@@ -117,6 +117,7 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     tl.store(c + rows[:, None] * N + columns[None, :], acc, (rows[:, None] < M) & (columns[None, :] < N))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int8])
 @pytest.mark.parametrize("b_is_transposed", [False, True])
 @pytest.mark.parametrize("tile", [(32, 32, 64), (16, 64, 64), (64, 16, 128), (32, 32, 32), (16, 32, 16)])

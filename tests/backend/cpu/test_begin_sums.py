@@ -55,6 +55,7 @@ def _arguments(rng, type, is_int: bool, lengths) -> list:
     return [a, b, np.array(lengths, np.int32), *outputs]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.int8, "bfloat16", np.float32])
 @pytest.mark.parametrize("lengths", [(0, 70, 0, 5, 130), (64, -3, 32), (0,), (256,)])

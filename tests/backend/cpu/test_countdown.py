@@ -71,6 +71,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("budget", [0, 1, 100, 100_000])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_a_loop_in_strips_has_the_same_iterations(monkeypatch, seed, budget, dtype):

@@ -82,6 +82,7 @@ NEIGHBOURS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("kind, name", NEIGHBOURS)
 def test_neighbours(compare, rng, bfloat16, kind, name, is_read):
@@ -99,6 +100,7 @@ def add_neighbours(x, out, n, BLOCK: tl.constexpr):
     tl.atomic_add(out + i, tl.load(x + i, mask=i < n), mask=i < n)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("across", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("first", range(17))
 def test_arrays_that_begin_anywhere(rng, first, across):

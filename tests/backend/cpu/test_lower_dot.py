@@ -26,6 +26,7 @@ def product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOS
     tl.store(c + i[:, None] * N + j[None, :], acc)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("m, n, k", [(16, 16, 16), (32, 64, 16), (64, 16, 128)])
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def convert(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, a.to(out.dtype.element_ty), mask=i < n)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8"])
 @pytest.mark.parametrize("source", ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "bool"])
 def test_conversions(compare, rng, bfloat16, source, target):

@@ -23,6 +23,7 @@ def row_of_programs(x, out, best, sums, rows, n, ROWS: tl.constexpr, BLOCK: tl.c
     tl.store(out + row * n + c, a - tl.max(a, 1)[:, None], mask=mask)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 127, 192, 255, 256])
 @pytest.mark.parametrize("rows, block", [(1, 64), (1, 128), (1, 256), (4, 256)])
 def test_rows_up_to_a_limit(compare, rng, rows, block, n):
@@ -49,6 +50,7 @@ def numbers(x, out, total, first, a, b, CASE: tl.constexpr, WIDE: tl.constexpr, 
     tl.store(total + i, tl.sum(y, 0) + i, mask=mask)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", ["below", "from", "unsigned", "either"])
 @pytest.mark.parametrize(
     "first, a, b",

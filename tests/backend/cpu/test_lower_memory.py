@@ -13,6 +13,7 @@ def copy_masked(x, out, first, last, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=mask, other=3), mask=mask)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64, np.uint8])
 @pytest.mark.parametrize("first, last", [(0, 1000), (0, 1024), (37, 1000), (0, 0), (5, 6)])
 def test_masked_copy(compare, rng, dtype, first, last):
@@ -43,6 +44,7 @@ def gather(x, indices, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=on, other=-1), mask=on)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n", [3, 14, 101])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int16, np.float16, ml_dtypes.bfloat16, np.float64])
 def test_gather_and_scatter(compare, rng, dtype, n):
@@ -119,6 +121,7 @@ def narrow_some_lanes(x, out, FIRST: tl.constexpr, LAST: tl.constexpr, N: tl.con
     tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty), mask=(i >= FIRST) & (i <= LAST))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("N", [2, 4, 8, 32])
 @pytest.mark.parametrize(
     "wide, narrow",

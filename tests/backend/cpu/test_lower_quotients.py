@@ -25,6 +25,7 @@ def digits(out, first, N: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr)
     tl.store(out + 4 * BLOCK + at, (x // N) % 8 * 100 + (x // N) // 8)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("first", [0, 32, 5, -64, -37, -(1 << 31), (1 << 31) - 64, (1 << 31) - 128])
 @pytest.mark.parametrize("n", [32, 96, 8, 7])
 @pytest.mark.parametrize("wide", [False, True])

@@ -22,6 +22,7 @@ def reduce_rows(x, out, n, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr,
     tl.store(out + k, r)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 @pytest.mark.parametrize("kind", [0, 1, 2])
 @pytest.mark.parametrize("axis", [0, 1])

@@ -16,6 +16,7 @@ def of_every(x, out, first, n, STEP: tl.constexpr, OUT_STEP: tl.constexpr, BLOCK
     tl.store(out + i * OUT_STEP, tl.load(x + i * STEP, mask=mask, other=7), mask=mask)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("step, out_step", [(2, 1), (1, 2), (3, 2), (4, 3), (5, 7), (8, 4), (2, 40)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64])
 def test_strides(compare, rng, dtype, step, out_step):
@@ -102,6 +103,7 @@ def by_strides(x, out, stride, out_stride, first, n, BLOCK: tl.constexpr):
     tl.store(out + i * out_stride, tl.load(x + i * stride, mask=mask, other=7), mask=mask)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("first", [0, 5])
 @pytest.mark.parametrize("stride, out_stride", [(1, 3), (5, 1), (2, 2), (0, 7), (3, 0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.bool_])
@@ -131,6 +133,7 @@ def permuted(x, index, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=i < n) + 1, mask=i < n)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("n", [BLOCK, BLOCK - 7, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int16, np.int8])
 def test_lanes_anywhere(compare, rng, dtype, n):

@@ -17,6 +17,7 @@ def transpose_and_add(x, y, out, rows, columns, M: tl.constexpr, N: tl.constexpr
     tl.store(out + i * columns + j, a + b, mask)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8, np.int16, np.bool_])
 @pytest.mark.parametrize("rows, columns, m, n", [(41, 57, 32, 16), (64, 64, 64, 64), (16, 7, 16, 16), (9, 40, 4, 32)])
 def test_a_transpose_through_registers(compare, rng, dtype, rows, columns, m, n):

@@ -207,6 +207,7 @@ def check_random(compare, path, seed: int, length: int) -> None:
     compare(import_kernel(writer.source(), path), args)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(20))
 def test_random_chain(compare, rng, tmp_path, number):
     check_random(compare, tmp_path / "views.py", int(rng.integers(1 << 32)), 4 + number % 8)

@@ -77,6 +77,7 @@ def multiply(rng, shape: MatmulShape, dtype: type, arch: str) -> str:
     return text
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("arch", ["native", "x86-64-v3", "x86-64"])
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("m", [1, 2, 8, 64])

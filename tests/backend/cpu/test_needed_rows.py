@@ -43,6 +43,7 @@ def few_rows(a, b, bias, c, d, M, N, K, MODE: tl.constexpr, BM: tl.constexpr, BN
 MODES = ("plain", "scaled", "two limits", "triangle", "summed", "loaded limit", "from below")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("m", [1, 5, 13, 21])
 def test_stored_rows(compare, rng, mode, m):

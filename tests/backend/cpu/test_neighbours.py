@@ -51,6 +51,7 @@ FORMS = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("type", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("k", "n", "bn"), [(70, 64, 32), (40, 41, 32), (64, 7, 16), (0, 32, 32)])
@@ -94,6 +95,7 @@ def weight_gradient(a, b, c, table, M, N, K, sam, FORM: tl.constexpr, BM: tl.con
 ROWS = {"wrapped": 1, "in a table": 1, "some elements apart": 3}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("form", ROWS)
 @pytest.mark.parametrize("type", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("k", "m", "bm"), [(70, 64, 32), (40, 41, 32), (64, 7, 16), (0, 32, 32)])

@@ -56,6 +56,7 @@ def matmul(a, b, c, M, N, K, lda, first, FORM: tl.constexpr, BM: tl.constexpr, B
 FORMS = ("wrapped", "masked rows", "both masked", "not the first", "counted", "advanced", "doubled", "loaded", "pairs")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("m", "k", "first"), [(32, 96, 32), (37, 128, 0), (20, 70, 5), (16, 32, 32)])
 def test_rows_and_masks(compare, rng, form, m, k, first):
@@ -67,6 +68,7 @@ def test_rows_and_masks(compare, rng, form, m, k, first):
     compare(matmul, args, {"FORM": form, "BM": 16, "BN": 16, "BK": 32}, grid=(-(-m // 16), 1), tolerance=0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("form", ["wrapped", "both masked"])
 @pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8"])
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("kind, name", KINDS)

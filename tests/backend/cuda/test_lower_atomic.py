@@ -16,6 +16,7 @@ def add_tile(x, out, old, N: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.constexp
     tl.store(old + i, before)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.int32, np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
 @pytest.mark.parametrize(("size", "num_warps"), [(8, 4), (64, 1), (512, 4)])
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])

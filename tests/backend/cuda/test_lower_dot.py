@@ -35,6 +35,7 @@ def run(rng, dtype, result, shape, num_warps, target="cuda:90", precision="tf32"
     return kernel
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dtype", "result", "name", "k"),
     [

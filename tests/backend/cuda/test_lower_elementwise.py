@@ -54,6 +54,7 @@ REFERENCES = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", REFERENCES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions(rng, name, dtype):

@@ -18,6 +18,7 @@ def sum_tile(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
     tl.store(out + tl.arange(0, M if AXIS == 1 else N), total)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", WARPS)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4), (16, 16), (64, 32), (4, 512), (256, 2)])
 @pytest.mark.parametrize("axis", [0, 1])
@@ -110,6 +111,7 @@ def scan_tile(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVE
     tl.store(out + offsets, tl.cumsum(tl.load(x + offsets), AXIS, reverse=REVERSE))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", WARPS)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 64), (64, 2), (32, 32), (1, 1024)])
 @pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, False), (1, True), (0, True)])

@@ -84,6 +84,7 @@ def test_tiles(rng, tile, num_warps, n, count, rows):
     assert len(instructions_with(kernel, f"wgmma.mma_async.sync.aligned.m64n{n}k16")) == count
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("sizes", [(64, 64, 5), (64, 64, 32), (64, 64, 64), (128, 64, 200)])
 def test_loops_of_few_iterations(rng, sizes, num_stages):

@@ -66,6 +66,7 @@ def multiply(rng, dtype, k, target, stages, transposed=False, **options):
     return kernel
 
 
+@pytest.mark.share(2)
 @targets
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 def test_matmul(rng, target, stages):
@@ -78,6 +79,7 @@ def test_a_mask_is_the_condition_of_a_copy(rng, by_pointers):
     assert all(re.search(r"16, %p\d+$", copy) for copy in copies)
 
 
+@pytest.mark.share(2)
 @targets
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8])
 def test_types(rng, target, dtype):
@@ -92,6 +94,7 @@ def test_a_transposed_operand(rng, target, dtype):
     assert is_copied_ahead(multiply(rng, dtype, 96, target, 3, transposed=True))
 
 
+@pytest.mark.share(2)
 @two_targets
 @pytest.mark.parametrize("k", [0, 16, 32, 48, 64])
 def test_short_loops(rng, target, k):
@@ -159,6 +162,7 @@ def expected(case, a, b, index):
     return np.einsum("tkij,kjl->til", a, b) + (a.sum((1, 3))[:, :, None] if case == "also" else 0)
 
 
+@pytest.mark.share(2)
 @two_targets
 @pytest.mark.parametrize("case", ["nested", "rows", "cast", "also", "branch", "trans", "other"])
 def test_variants(rng, target, case):
@@ -189,6 +193,7 @@ def attention(q, k, v, out, n, D: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + rows[:, None] * D + dims[None, :], acc / total[:, None])
 
 
+@pytest.mark.share(3)
 @two_targets
 @pytest.mark.parametrize(("stages", "n"), [(2, 64), (3, 200), (4, 130)])
 def test_attention(rng, target, stages, n):

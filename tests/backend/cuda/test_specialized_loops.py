@@ -84,6 +84,7 @@ def test_odd_sizes(rng, way, wrap):
     assert is_specialized(multiply(rng, 144, 80, 112, False, wrap, num_warps=8))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("k", [0, 16, 32, 64, 96, 224])
 def test_short_loops(rng, way, k):
     assert is_specialized(multiply(rng, 128, 64, k, num_warps=8))

@@ -136,6 +136,7 @@ def test_what_is_relied_on_is_told():
     assert "tt.apart = #tt.pairs<[0, 1, 1, 0, 0]>" in kernel.asm["ttgir"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", [case for case in CASES if case != "print"])
 @pytest.mark.parametrize("n", [0, 1, 128, 300])
 def test_what_is_computed_is_the_same(case, n):

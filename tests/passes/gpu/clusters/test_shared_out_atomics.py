@@ -93,6 +93,7 @@ def old_values(x, out, n, CASE: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + i, old)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_ctas", [2, 4])
 @pytest.mark.parametrize(
     "case",

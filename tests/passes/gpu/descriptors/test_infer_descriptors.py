@@ -431,6 +431,7 @@ def strided(a, b, out, stride_a, stride_b, K):
     tl.store(out + i[:, None] * 32 + j[None, :], acc.to(out.dtype.element_ty))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("rows", "by_tma"),
     [

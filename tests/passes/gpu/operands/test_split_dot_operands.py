@@ -35,6 +35,7 @@ def draw(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
 @pytest.mark.parametrize("precision", list(PRECISIONS))
 @pytest.mark.parametrize("stages", [1, 3])

@@ -85,12 +85,14 @@ def run(rng, n, how, bm, asynchronous="random", begin=0, **options):
     return kernel
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("stages", [2, 3])
 @pytest.mark.parametrize("begin", [0, 32, 64, 96])
 def test_a_loop_that_begins_anywhere(rng, way, begin, stages):
     run(rng, 96, "between", 64, begin=begin, num_stages=stages)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("n", "stages"), [(1, 3), (64, 2), (65, 2), (200, 3)])
 def test_a_helper_that_is_called_twice(rng, way, n, stages):
     run(rng, n, "helper", 64, num_stages=stages)

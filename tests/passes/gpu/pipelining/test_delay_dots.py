@@ -122,6 +122,7 @@ def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop(way):
     assert found[found.index("}") :] == ["}", "dot", "}", "}"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mode", ["late", "early", "random"])
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_any_moment_of_copies_and_dots(rng, way, stages, mode):
@@ -131,6 +132,7 @@ def test_any_moment_of_copies_and_dots(rng, way, stages, mode):
     check(out, *arrays, 200)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("n", [0, 1, 32, 33, 64, 65, 128, 150])
 @pytest.mark.parametrize("case", ["", "carried"])
 def test_lengths(rng, way, case, n):

@@ -85,6 +85,7 @@ def test_loads_that_stay(stages: int, kind: str):
     assert "init_barrier" in loop_ops(generic_asm(compiled(stages, kind), "ttgir"))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
 @pytest.mark.parametrize(("stages", "num_warps"), [(2, 4), (3, 4), (5, 4), (3, 8), (3, 2)])
 @pytest.mark.parametrize("depth", [0, 32, 40, 224])

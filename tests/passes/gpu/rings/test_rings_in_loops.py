@@ -164,6 +164,7 @@ def filecheck(text: str, checks: str) -> None:
     assert Matcher(options, FInput("<ir>", text), parser).run() == 0, text
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90", "specialised"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_rings(rng: np.random.Generator, name: str, target: str):

@@ -1,0 +1,82 @@
+"""Which cases of a test `make test` runs where all would take too long: by lot, for each commit others.
+
+    @pytest.mark.share(3)          a third of the cases of this test, from all of its values
+    pytest.mark.lot(k, n)          of cases that differ in the GPU alone, one of n
+
+A share has as many values of every parameter as it can have, then as many pairs of values: what a value or two bring
+about is found at once, what only one case shows by one of the next commits. A test that is named (`file.py::test`)
+runs with all cases. The lot is that of the commit that is checked out, or of DEUTERON_TEST_LOT, which processes that
+run tests beside one another have to agree on.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+import pytest
+
+VARIABLE = "DEUTERON_TEST_LOT"
+Trait = frozenset[tuple[str, int]]
+
+
+def draw_lot(commit: str | None) -> None:
+    """Say it to the processes that run the tests, too. With changes of one's own it stays the same."""
+    os.environ.setdefault(VARIABLE, (commit or "").strip())
+
+
+def left_out(items: Iterable[pytest.Item], named: Iterable[str]) -> Iterator[pytest.Item]:
+    """The cases that are left to `make test-all`; none of tests that are `named`, as on the command line."""
+    asked = tuple(name.partition("[")[0] for name in named if "::" in name)
+    shared: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if asked and item.nodeid.startswith(asked):
+            continue
+        if item.get_closest_marker("share"):
+            shared.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        elif _is_for_another_gpu(item):
+            yield item
+    for cases in shared.values():
+        (divisor,) = cases[0].get_closest_marker("share").args
+        chosen = set(chosen_of({case: _traits(case) for case in _in_random_order(cases)}, divisor))
+        yield from (case for case in cases if case not in chosen)
+
+
+def chosen_of(traits: dict[pytest.Item, set[Trait]], divisor: int) -> Iterator[pytest.Item]:
+    """One of `divisor` cases, each time one that has the most values, and of these pairs, that none had before."""
+    left, had = dict(traits), set()
+    for _ in range(math.ceil(len(left) / divisor)):
+        case = max(left, key=lambda case: _worth(left[case] - had))
+        had |= left.pop(case)
+        yield case
+
+
+def _worth(traits: set[Trait]) -> tuple[int, int]:
+    return sum(len(trait) == 1 for trait in traits), len(traits)
+
+
+def _traits(case: pytest.Item) -> set[Trait]:
+    """The values of a case, and the pairs of them; cases share the objects that `parametrize` was given."""
+    params = case.callspec.params if hasattr(case, "callspec") else {}
+    values = [(name, id(value)) for name, value in params.items()]
+    return {frozenset(found) for size in (1, 2) for found in combinations(values, size)}
+
+
+def _in_random_order(cases: list[pytest.Item]) -> list[pytest.Item]:
+    return sorted(cases, key=lambda case: _number(case.nodeid))
+
+
+def _is_for_another_gpu(item: pytest.Item) -> bool:
+    lot = item.get_closest_marker("lot")
+    if lot is None or item.get_closest_marker("each_gpu"):
+        return False
+    number, count = lot.args
+    return _number(re.sub(r"cuda:\d+", "cuda", item.nodeid)) % count != number
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(f"{os.environ.get(VARIABLE, '')} {name}".encode())

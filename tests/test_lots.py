@@ -1,0 +1,103 @@
+"""A share of cases has every value, and in time every case."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+from lots import VARIABLE, draw_lot, left_out
+
+pytest_plugins = ("pytester",)
+
+TEST = """
+import pytest
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("a", [0, 1, 2])
+@pytest.mark.parametrize("b", ["x", "y", "z", "w"])
+@pytest.mark.parametrize("c", [False, True])
+def test_shared(a, b, c):
+    pass
+
+GPUS = [pytest.param(f"cuda:{gpu}", marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate((80, 90))]
+
+@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("gpu", GPUS)
+def test_either(gpu, number):
+    pass
+
+@pytest.mark.each_gpu
+@pytest.mark.parametrize("gpu", GPUS)
+def test_each(gpu):
+    pass
+
+@pytest.mark.share(3)
+def test_one():
+    pass
+"""
+
+
+@pytest.fixture
+def items(pytester: pytest.Pytester) -> list[pytest.Item]:
+    pytester.makeini("[pytest]\nmarkers =\n    share\n    lot\n    each_gpu")
+    return pytester.getitems(TEST)
+
+
+@pytest.fixture
+def run_of(items, monkeypatch):
+    """run_of(lot, *named): the cases that `make test` runs."""
+
+    def run(lot: str, *named: str) -> list[pytest.Item]:
+        monkeypatch.setenv(VARIABLE, lot)
+        out = set(left_out(items, named))
+        return [item for item in items if item not in out]
+
+    return run
+
+
+def values(items: list[pytest.Item], test: str) -> list[dict]:
+    return [item.callspec.params for item in items if item.name.startswith(f"{test}[")]
+
+
+@pytest.mark.parametrize("lot", ["", "one", "another"])
+def test_a_share_has_every_value_and_as_many_pairs_as_it_can(run_of, lot):
+    found = values(run_of(lot), "test_shared")
+    assert len(found) == math.ceil(24 / 4)
+    assert {case["a"] for case in found} == {0, 1, 2}
+    assert {case["b"] for case in found} == {"x", "y", "z", "w"}
+    assert {(case["a"], case["c"]) for case in found} == {(a, c) for a in range(3) for c in (False, True)}
+
+
+def test_in_time_every_case_is_run(run_of):
+    found = [str(case) for lot in range(40) for case in values(run_of(str(lot)), "test_shared")]
+    assert len(set(found)) == 24
+
+
+def test_a_lot_gives_the_same_cases_wherever_it_is_drawn(run_of):
+    assert run_of("a") == run_of("a") != run_of("b")
+
+
+def test_each_number_is_for_one_gpu(run_of):
+    found = values(run_of("a"), "test_either")
+    assert sorted(case["number"] for case in found) == list(range(20))
+    assert {case["gpu"] for case in found} == {"cuda:80", "cuda:90"}
+    assert len(values(run_of("a"), "test_each")) == 2
+
+
+def test_a_test_without_parameters_is_run(run_of):
+    assert "test_one" in [item.name for item in run_of("a")]
+
+
+def test_a_test_that_is_named_has_all_of_its_cases(run_of, items):
+    file = items[0].nodeid.partition("::")[0]
+    found = run_of("a", f"{file}::test_shared[False-x-0]")
+    assert len(values(found, "test_shared")) == 24
+    assert len(values(found, "test_either")) == 20
+    assert len(values(run_of("a", file), "test_shared")) == 6
+
+
+def test_a_lot_that_is_given_stays(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "given")
+    draw_lot("abc\n")
+    assert os.environ[VARIABLE] == "given"
