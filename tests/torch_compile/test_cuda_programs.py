@@ -24,12 +24,13 @@ MOST_SECONDS = 2.0
 
 @pytest.mark.parametrize(
     "capability, every",
-    [(90, 2), (80, 6), pytest.param(90, 1, marks=pytest.mark.long), pytest.param(80, 1, marks=pytest.mark.long)],
+    [(90, 4), (80, 8), pytest.param(90, 1, marks=pytest.mark.long), pytest.param(80, 1, marks=pytest.mark.long)],
 )
-def test_right_and_compiled_in_time(tmp_path: Path, capability: int, every: int):
-    """In a process of its own, in which torch believes in a GPU."""
+def test_right_and_compiled_in_time(tmp_path: Path, seed: int, capability: int, every: int):
+    """In a process of its own, in which torch believes in a GPU. The next commit tests other programs."""
     found, sources = tmp_path / "outcomes.json", os.pathsep.join(map(str, PATHS))
-    command = [sys.executable, "-m", "torch_compile.cuda", str(capability), "--every", str(every), "--json", str(found)]
+    command = [sys.executable, "-m", "torch_compile.cuda", str(capability), "--json", str(found)]
+    command += ["--every", str(every), "--first", str(seed % every)]
     environment = {
         **os.environ,
         "PYTHONPATH": sources,

@@ -1,6 +1,6 @@
 """Runs programs on the emulator in the place of a GPU, and compares what they give with eager mode.
 
-    python -m torch_compile.cuda 90 [PROGRAM...] [--every N] [--json FILE]
+    python -m torch_compile.cuda 90 [PROGRAM...] [--every N [--first K]] [--json FILE]
 
 A line for each: name, kernels that were compiled and launched, the seconds of a processor that the slowest one took to
 compile (ptxas included, as on a machine of known speed), and `right`, or what went wrong; in the file the whole of it.
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("capability", type=int)
     parser.add_argument("programs", nargs="*")
     parser.add_argument("--every", type=int, default=1, help="take every N-th program")
+    parser.add_argument("--first", type=int, default=0, help="begin with the K-th of them")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)  # torch logs what is raised as well
@@ -33,7 +34,7 @@ def main() -> None:
     from torch_compile.cuda.outcomes import outcome_of
     from torch_compile.declaration import ALL
 
-    names = given.programs or [name for name, program in ALL.items() if not program.refusal][:: given.every]
+    names = given.programs or [name for name, program in ALL.items() if not program.refusal][given.first :: given.every]
     found = []
     for name in names:
         found.append(outcome_of(ALL[name], given.capability))
