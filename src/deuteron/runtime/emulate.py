@@ -6,11 +6,12 @@ Neither a GPU nor ptxas is needed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from deuteron.backend.cuda.backend import CUDABackend
+from deuteron.backend.cuda.backend import CUDABackend, emit_ptx_alone
 from deuteron.backend.cuda.launch.driver import check_grid
 from deuteron.backend.cuda.target import architecture
 from deuteron.compiler import ASTSource, CompiledKernel
@@ -25,9 +26,13 @@ DEFAULT_TARGET = Target("cuda", 90)
 
 
 class PTXBackend(CUDABackend):
-    """The CUDA backend without its last stage."""
+    """The CUDA backend as far as PTX, for which no ptxas is started."""
 
-    stages = tuple(stage for stage in CUDABackend.stages if stage.name != "cubin")
+    stages = tuple(
+        replace(stage, run=emit_ptx_alone) if stage.name == "ptx" else stage
+        for stage in CUDABackend.stages
+        if stage.name not in ("cubin", "sass")
+    )
 
     def fingerprint(self, target: Target) -> str:
         return f"{architecture(target.arch).name} emulated"

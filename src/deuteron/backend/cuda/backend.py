@@ -81,17 +81,23 @@ class _PTX(NamedTuple):
 
 
 def _emit_ptx(llir: str, unit: Unit) -> Made:
+    with ExitStack() as on_failure:
+        # It loads itself while LLVM works.
+        name = _architecture(unit).name
+        assembler = start_assembler(name, unit.options.enable_fp_fusion) if has_ptxas() else None
+        if assembler is not None:
+            on_failure.callback(assembler.stop)
+        made = emit_ptx_alone(llir, unit)
+        on_failure.pop_all()
+    return Made(made.product._replace(assembler=assembler))
+
+
+def emit_ptx_alone(llir: str, unit: Unit) -> Made:
+    """Of PTX that nobody assembles: for the emulator."""
     from deuteron.backend.llvm.nvptx import emit_ptx
 
     target = _architecture(unit)
-    with ExitStack() as on_failure:
-        # It loads itself while LLVM works.
-        assembler = start_assembler(target.name, unit.options.enable_fp_fusion) if has_ptxas() else None
-        if assembler is not None:
-            on_failure.callback(assembler.stop)
-        text = widen_products(pair_products(emit_ptx(llir, target.name, target.ptx_version)))
-        on_failure.pop_all()
-    return Made(_PTX(text, assembler))
+    return Made(_PTX(widen_products(pair_products(emit_ptx(llir, target.name, target.ptx_version)))))
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:
