@@ -15,7 +15,9 @@ from language.usages import USAGES
 from deuteron.errors import DeuteronError
 from deuteron.runtime.jit import JITFunction
 
-EXECUTORS = ("interpreter", "cpu", "cuda:80", "cuda:90")
+GPUS = ("cuda:80", "cuda:90")
+EXECUTORS = ("interpreter", "cpu", *GPUS)
+BY_LOT = [pytest.param(gpu, marks=pytest.mark.lot(number, len(GPUS))) for number, gpu in enumerate(GPUS)]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 
 # What is refused where, and why; all else works. The table of the page is made of it.
@@ -72,7 +74,7 @@ def test_every_name_is_used():
     assert set(NAMES.split()) == set(USAGES)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", ["interpreter", "cpu", *BY_LOT])
 @pytest.mark.parametrize("name", USAGES)
 def test_usage(name: str, executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator):
     is_gpu = executor.startswith("cuda")
