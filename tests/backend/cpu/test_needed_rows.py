@@ -122,3 +122,28 @@ def test_what_is_needed(limits, mode):
     x = np.zeros(1, np.float32)
     found = limits(few_rows, [x, x, x, x, x, 1, 16, 64], {"MODE": mode, "BM": 16, "BN": 16, "BK": 32})
     assert found == [{"two limits": [1, 2], "summed": []}.get(mode, [1])]
+
+
+def two_outputs(a, b, where, c, d, BM: tl.constexpr, BK: tl.constexpr, MODE: tl.constexpr):
+    i, j, ks = tl.arange(0, BM), tl.arange(0, 16), tl.arange(0, BK)
+    acc = tl.zeros((BM, 16), tl.float32)
+    for k in range(0, 128, BK):
+        acc = tl.dot(tl.load(a + i[:, None] * 128 + (k + ks)[None, :]), tl.load(b + (k + ks)[:, None] * 16 + j), acc)
+    rows = tl.load(where + i) if MODE == "loaded rows" else i
+    tl.store(c + rows[:, None] * 16 + j[None, :], acc)
+    tl.store(d + (j[None, :] * BM + i[:, None] if MODE == "by columns" else rows[:, None] * 16 + j[None, :]), acc + 1)
+
+
+AWAITED = {"plain": 2, "loaded rows": 0, "by columns": 1}
+
+
+@pytest.mark.parametrize("mode", AWAITED)
+def test_stores_that_are_awaited(compare, lower_python, rng, mode):
+    """Their lines are asked for, and what is stored is the same, whichever rows."""
+    a, b = rng.integers(-4, 5, (32, 128)).astype(np.float32), rng.integers(-4, 5, (128, 16)).astype(np.float32)
+    args = [a, b, np.arange(32, dtype=np.int32)[::-1].copy(), *(np.full((32, 16), 77, np.float32) for _ in range(2))]
+    sizes = {"BM": 32, "BK": 16, "MODE": mode}
+    compare(two_outputs, args, sizes, cpus=CPUS, tolerance=0)
+    plan = plan_function(kernel_of(lower_python(two_outputs, args, sizes), cpu_target("x86-64-v3", "")))
+    find_needed_rows(plan)
+    assert [len(item.awaited) for item in dots_of(plan.body)] == [AWAITED[mode]]

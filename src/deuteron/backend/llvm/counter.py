@@ -124,6 +124,11 @@ def has_iterations(b: Arithmetic, start: Value, stop: Value, step: Value) -> Val
     return b.and_(b.icmp("slt", start, stop), b.icmp("sgt", step, const(step.type, 0)))
 
 
+def num_iterations(b: Arithmetic, start: Value, stop: Value, step: Value) -> Value:
+    """Of a loop that is about to begin; where the step is not positive, another number."""
+    return _iterations(b, start, stop, b.smax(step, const(step.type, 1)))
+
+
 def runs_at_least_once(start: Value, stop: Value) -> bool:
     """Whether a loop is known to have an iteration; its step is positive."""
     return start.is_constant and stop.is_constant and int(start.text) < int(stop.text)

@@ -84,7 +84,8 @@ class Dot:
     Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: how A is
     read from the arguments, and is not in its place.
     `needed_rows`: limits of each store of what is computed of the result, if only rows below one of each are seen.
-    `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory.
+    `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory. `awaited`: stores of
+    rows of what is computed of the result, behind the loop, whose addresses are known in it.
     """
 
     op: Operation
@@ -99,6 +100,7 @@ class Dot:
     direct: Direct | None = None
     needed_rows: tuple[tuple[Limit, ...], ...] = ()
     begins_sums: bool = False
+    awaited: tuple[Operation, ...] = ()
     time: int = 0
 
     @property

@@ -5,7 +5,8 @@
 
 Rows from there on are not computed: they keep what the sums begin with, and no store shows it. What stands between the
 product and its stores is arithmetic, element by element. The limit is computed at the product, so of what is known
-there: arguments, program ids, scalars of the loops around it.
+there: arguments, program ids, scalars of the loops around it. Stores whose addresses are known there, too, are awaited
+(`rules/awaited.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from deuteron.backend.cpu.plan.items import dots_of
 from deuteron.backend.cpu.plan.limits import limits_of
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.cpu.plan.steps_together import is_sum_of_loop
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -28,12 +30,22 @@ from deuteron.ir.types import is_tile, shape_of
 
 
 def find_needed_rows(plan: Plan) -> None:
-    """Give products the limits of each of their stores; the rows below one of each store, the lowest, are needed."""
+    """Give products the limits of each of their stores; the rows below one of each store, the lowest, are needed. Also
+    the stores that those of a loop's steps await.
+    """
     for item in dots_of(plan.body):
         stores = _stores_of(item.op) if len(shape_of(item.op.result.type)) == 2 else None
         if stores:
             limits = [_known_limits(plan, item.op, store) for store in stores]
             item.needed_rows = tuple(limits) if all(limits) else ()
+            item.awaited = tuple(store for store in stores if item.steps > 1 and _is_awaited(plan, item.op, store))
+
+
+def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
+    """Whether a store is of rows of neighbours, and where they are is known at the product."""
+    if store.parent_block() not in _blocks_around(op) or not _is_known(plan, store.ptr, op):
+        return False
+    return Steps(plan).along(store.ptr, identity_index(shape_of(store.ptr.type)), 1) == 1
 
 
 def _stores_of(op: Operation) -> list[StoreOp] | None:

@@ -21,6 +21,7 @@ from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Scalar, Transpos
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
+from deuteron.backend.cpu.rules.awaited import ask_for_stores
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, unless_direct
 from deuteron.backend.cpu.rules.lanes import emit_lanes
@@ -81,7 +82,8 @@ def _emit_for(ctx: Context, item: For) -> None:
     first = [bounds[0], *starts]
     directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
     begins_sums = any(isinstance(inner, Dot) and inner.begins_sums for inner in item.body.items)
-    counts_iterations = bool(reuses or directs or begins_sums)
+    awaiting = [inner for inner in item.body.items if isinstance(inner, Dot) and inner.awaited]
+    counts_iterations = bool(reuses or directs or begins_sums or awaiting)
     num_counts = (item.steps > 1) + counts_iterations
     starts += [const("i64", 0)] * num_counts
     strips = _open_strips(ctx, item, bounds, starts)
@@ -95,6 +97,8 @@ def _emit_for(ctx: Context, item: For) -> None:
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):
         begin_step(ctx, reuse, loop.carried[-2], limit)
+    for dot in awaiting:
+        ask_for_stores(ctx, dot, loop.carried[-2])
     if directs:
         begin_direct_step(ctx, directs, loop.carried[-2])
     if ctx.asserts and _takes_long(item.body):

@@ -102,7 +102,7 @@ def _emit_product(
     if item.packed is not None:
         bm = address(ctx, item.packed)
     from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
-    given = depth, from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
+    given = depth, from_zero, row_bytes, needed_rows(ctx, item) if item.needed_rows else None
     ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, *given)
@@ -113,7 +113,7 @@ def _emit_product(
     emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
 
 
-def _needed_rows(ctx: Context, item: Dot) -> Value:
+def needed_rows(ctx: Context, item: Dot) -> Value:
     """How many rows there have to be for all stores: for each those below the lowest of its limits."""
     ctx.tiles.clear()
     m, b = shape_of(item.op.result.type)[-2], ctx.emitter.innermost()
