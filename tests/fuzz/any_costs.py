@@ -113,6 +113,7 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.ops.algorithms", "MAX_UNROLLED", (1, 4, 16)),
     ("backend.cpu.plan.orders", "_LOOP_WEIGHT", (1, 1024)),
     ("backend.cpu.plan.reuse", "MOST_BYTES", (0, 4096, 16384)),
+    ("backend.cpu.plan.reuse", "MOST_ENTRIES", (1, 2, 16)),
     ("backend.cpu.plan.steps_together", "TILE_DEPTH, VECTOR_DEPTH, MOST_DEPTH", ((64, 64, 64), (1024, 1024, 4096))),
     ("backend.cpu.plan.streams", "MIN_ROW_BYTES", (16, 64)),
     ("backend.cpu.plan.streams", "MOST_STORES", (1, MUCH)),

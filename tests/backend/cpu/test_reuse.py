@@ -171,7 +171,7 @@ def reused(lower_python):
         module = lower_python(kernel, arguments, constexprs)
         edit(module)
         plan = plan_function(kernel_of(module, cpu_target(cpu, "")))
-        return [len(each.key) for each in reuse_operands(plan)]
+        return [len(each.key) for each in reuse_operands(plan, room=0)]
 
     return find
 

@@ -6,7 +6,7 @@ import platform
 
 import pytest
 
-from deuteron.backend.cpu.target import USUAL_CACHE, cpu_target
+from deuteron.backend.cpu.target import MOST_SECOND_CACHE, USUAL_CACHE, USUAL_SECOND_CACHE, cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="names CPUs of x86-64")
@@ -37,3 +37,5 @@ def test_no_more_of_a_cache_counts_than_is_usual():
     """A virtual machine is told of a cache that it shares with others."""
     assert cpu_target(*resolve_cpu("x86-64-v3")).cache_bytes == USUAL_CACHE
     assert 0 < cpu_target(*resolve_cpu("native")).cache_bytes <= USUAL_CACHE
+    assert cpu_target(*resolve_cpu("x86-64-v3")).second_cache_bytes == USUAL_SECOND_CACHE
+    assert 0 < cpu_target(*resolve_cpu("native")).second_cache_bytes <= MOST_SECOND_CACHE

@@ -63,9 +63,16 @@ def read_directly(plan: Plan) -> None:
             continue
         nest, root = roots[item.op.a]
         nest.roots.remove(root)
-        if not direct.is_sure:
-            _insert_after(plan.body, nest, Nest(nest.shape, [root], item))
+        _insert_after(plan.body, nest, Nest(nest.shape, [root], item))
         item.direct = direct
+    drop_empty_nests(plan.body)
+
+
+def drop_copies(plan: Plan) -> None:
+    """Take away those that are never read, once it is known which are found by other programs."""
+    for nest in nests_of(plan.body):
+        if nest.copies_for is not None and not nest.copies_for.copies_a:
+            nest.roots = []
     drop_empty_nests(plan.body)
 
 
@@ -103,24 +110,26 @@ def _direct(plan: Plan, load: LoadOp, steps: int) -> Direct | None:
     if columns != 1 or (steps > 1 and _advance(load.ptr, load.parent_op()) != shape[1]):
         return None
     mask = full_mask(plan, load.mask) if load.mask is not None else None
-    direct = Direct(load, rows == IRREGULAR, mask)
     if mask is None and load.mask is not None:
         return None
-    return direct if direct.is_sure else _checked(plan, direct, steps)
+    direct = Direct(load, rows == IRREGULAR, mask, knows_first=steps > 1 and _knows_first(plan, load))
+    return direct if direct.is_sure else _checked(plan, direct)
 
 
-def _checked(plan: Plan, direct: Direct, steps: int) -> Direct | None:
+def _knows_first(plan: Plan, load: LoadOp) -> bool:
+    """Whether where rows are in the first iteration of the loop can be computed before it."""
+    loop = load.parent_op()
+    first = _arguments_of(plan, [load.ptr], loop) if isinstance(loop, scf.ForOp) else None
+    return first is not None and all(_is_counted(plan, value) for value in first)
+
+
+def _checked(plan: Plan, direct: Direct) -> Direct | None:
     """With what has to be counted before the loop; None where what has to be known cannot be computed there: where rows
     are in the first iteration, and of each of them whether the mask is full.
     """
-    load, loop = direct.load, direct.load.parent_op()
-    if steps == 1 or not isinstance(loop, scf.ForOp):
-        return None
-    first = _arguments_of(plan, [load.ptr], loop)
-    carried = _carried(plan, direct.mask.compared() if direct.mask else [], loop)
-    if first is None or carried is None or not all(_is_counted(plan, value) for value in first):
-        return None
-    return replace(direct, carried=carried)
+    compared = direct.mask.compared() if direct.mask else []
+    carried = _carried(plan, compared, direct.load.parent_op()) if direct.knows_first else None
+    return replace(direct, carried=carried) if carried is not None else None
 
 
 def _carried(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> tuple[SSAValue, ...] | None:

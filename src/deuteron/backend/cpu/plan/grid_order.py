@@ -50,7 +50,7 @@ def grid_order(function: FuncOp, reuses: Sequence[Reuse] = ()) -> Order:
 
 def _order_of_products(function: FuncOp, reuses: Sequence[Reuse], used: set[int]) -> Order:
     """The dimensions first along which programs differ, and the largest operand that is reused stays as it is."""
-    largest = max(reuses, key=lambda reuse: reuse.slot.num_bytes, default=None)
+    largest = max(reuses, key=lambda reuse: (reuse.slot.layout.columns > 0, reuse.slot.num_bytes), default=None)
     changing = _axes_of(largest.key, function) if largest else None
     if changing is None:
         return FROM_X

@@ -62,13 +62,15 @@ class Direct:
     """The load of A, which a product reads where the arguments have it.
 
     `checks_rows`: only if rows are equally far apart; `mask`: only up to the iteration of the loop in which that is not
-    full. Both are known before it; the mask depends on what is `carried`.
+    full. Both are known before it; the mask depends on what is `carried`. `knows_first`: where the rows of the first
+    iteration are is known before the loop, too.
     """
 
     load: Operation
     checks_rows: bool = False
     mask: FullMask | None = None
     carried: tuple[SSAValue, ...] = ()
+    knows_first: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -106,7 +108,7 @@ class Dot:
     @property
     def copies_a(self) -> bool:
         """Whether A may be in its place."""
-        return self.direct is None or not self.direct.is_sure
+        return self.direct is None or not self.direct.is_sure or self.a.slot.reuse is not None
 
     @property
     def panels(self) -> OperandLayout | None:

@@ -6,8 +6,10 @@
         acc = tl.dot(a, b, acc)
 
 The operand is kept of all steps of the loop, in groups of those whose products are computed together, as many groups as
-there is room for, and one more, for what there is no room for. A program that comes to the loop with another key than
-the one before packs anew (`rules/reused.py`). Only within one call of the kernel's function is anything found.
+there is room for, and one more, for what there is no room for. B is kept for one key, that of the program before; A for
+several (`rules/key_table.py`), for programs come back to the same rows with other columns. Of A that is what is copied
+anyway (down columns, converted, computed), and of what tiles could read in place, rows that begin within lines of the
+cache. Only within one call of the kernel's function is anything found.
 
 It has to be computed by ops without effects, and by loads from arguments that the kernel does not write, of what is
 known before the loop, and of the number of the iteration: from where the loop begins on, so that is part of the key.
@@ -27,7 +29,8 @@ from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.slots import Reuse
+from deuteron.backend.cpu.plan.slots import Reuse, Slot
+from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.function import FuncOp
@@ -37,17 +40,28 @@ from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_o
 
 # Half of a second cache of 1 MiB. B of 1,024 x 256 in bf16 fits; what does not is packed by each program.
 MOST_BYTES = 512 << 10
+MOST_ENTRIES = 16  # keys that A is kept for: groups of 8 programs along m come back to the same rows
 
 
-def reuse_operands(plan: Plan) -> list[Reuse]:
-    """Give each operand that can be found packed a nest of its own, and room for all steps."""
+def reuse_operands(plan: Plan, room: int) -> list[Reuse]:
+    """Give each operand that can be found packed a nest of its own, and room for all steps; each A has `room` bytes."""
     written = written_arguments(plan.function)
     found: list[Reuse] = []
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
-            word = sum(reuse.num_words for reuse in found)
-            found += _reuse_of(plan, loop, item, written, word)
+            if item.steps > 1 and item.packed is None:
+                found += _reuse_of(plan, loop, item.op.b, item.b.slot, written, MOST_BYTES, 1, True)
+            if item.steps > 1 and _may_copy_a(item):
+                is_copied = item.direct is None
+                found += _reuse_of(plan, loop, item.op.a, item.a.slot, written, room, MOST_ENTRIES, is_copied)
+    for number, reuse in enumerate(found):
+        reuse.word = sum(before.num_words for before in found[:number])
     return found
+
+
+def _may_copy_a(item: Dot) -> bool:
+    """Whether A is copied, or is read by tiles, whose rows may begin within lines of the cache."""
+    return item.direct is None or (item.direct.knows_first and isinstance(item.product, TileProduct))
 
 
 def reuse_of(nest: Nest) -> Reuse | None:
@@ -63,18 +77,19 @@ def _loops(region: Region) -> Iterator[For]:
             yield from _loops(inner)
 
 
-def _reuse_of(plan: Plan, loop: For, item: Dot, written: Targets, word: int) -> list[Reuse]:
-    slot, operand = item.b.slot, item.op.b
-    if item.steps == 1 or item.packed is not None or slot.layout is None or len(list(operand.uses)) != 1:
+def _reuse_of(
+    plan: Plan, loop: For, operand: SSAValue, slot: Slot, written: Targets, room: int, most_entries: int, is_eager: bool
+) -> list[Reuse]:
+    if slot.layout is None or len(list(operand.uses)) != 1 or len(shape_of(operand.type)) != 2:
         return []
     nest = next((nest for nest in loop.body.items if isinstance(nest, Nest) and _root(nest, operand)), None)
-    groups = min(MOST_BYTES // slot.num_bytes, _num_groups(loop.op, loop.steps))
-    if nest is None or len(shape_of(operand.type)) != 2 or not groups:
+    groups = min(room // slot.num_bytes, most_entries * _num_groups(loop.op, loop.steps))
+    if nest is None or not groups:
         return []
     key = _Slice(loop.op, written).key(operand)
     if key is None or not _split(plan, loop, nest, operand):
         return []
-    reuse = Reuse(slot, key, loop.steps, groups, slot.num_bytes, word)
+    reuse = Reuse(slot, key, loop.steps, groups, slot.num_bytes, 0, most_entries, is_eager)
     slot.reuse, slot.num_bytes, slot.count = reuse, slot.num_bytes * (groups + 1), slot.count * (groups + 1)
     return [reuse]
 

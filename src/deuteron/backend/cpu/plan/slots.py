@@ -13,6 +13,8 @@ from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 
+TABLE_WORDS, ENTRY_WORDS = 5, 3  # of a table of keys, and of each of its entries, beside keys (`rules/key_table.py`)
+
 
 def dense_strides(shape: tuple[int, ...], innermost: int | None = None) -> tuple[int, ...]:
     """The strides of a shape, in elements: row-major, but for the dimension whose neighbours are neighbours in memory.
@@ -54,8 +56,9 @@ class Slot:
 
 @dataclass(eq=False)
 class Reuse:
-    """What is found packed: while the scalars of the `key` are as they were. `groups` of `steps` steps each, of
-    `group_bytes`, and one more; `word` is the first of the words that the kernel's function has for it.
+    """What is found packed, under what the scalars of the `key` were, the last ones: at most `most_entries`. There is
+    room for `groups` of `steps` steps each, of `group_bytes`, and for one more. The table of keys begins at the word of
+    the number `word`; `is_eager`: the first key is kept at once.
     """
 
     slot: Slot
@@ -64,11 +67,12 @@ class Reuse:
     groups: int
     group_bytes: int
     word: int
+    most_entries: int = 1
+    is_eager: bool = True
 
     @property
     def num_words(self) -> int:
-        """Whether the key before was met again, how many steps are packed, and the key."""
-        return 2 + len(self.key)
+        return TABLE_WORDS + 2 * len(self.key) + self.most_entries * (ENTRY_WORDS + len(self.key))
 
 
 @dataclass(frozen=True)

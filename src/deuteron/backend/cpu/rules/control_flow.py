@@ -23,7 +23,7 @@ from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.rules.awaited import ask_for_stores
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
-from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, unless_direct
+from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, rows_across_lines, unless_direct
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
@@ -45,14 +45,19 @@ def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
 
 
 def _emit_nest(ctx: Context, nest: Nest) -> None:
-    reuse = reuse_of(nest)
     if nest.is_exclusive:
         emit_lanes(ctx, nest)
     elif nest.unless_runs is not None:
         ctx.emitter.unless(_runs(ctx, nest.unless_runs), lambda: emit_nest(ctx, nest), "clear")
     elif nest.copies_for is not None:
-        unless_direct(ctx, nest.copies_for, lambda: emit_nest(ctx, nest))
-    elif reuse is not None:
+        unless_direct(ctx, nest.copies_for, lambda: _emit_unless_packed(ctx, nest))
+    else:
+        _emit_unless_packed(ctx, nest)
+
+
+def _emit_unless_packed(ctx: Context, nest: Nest) -> None:
+    reuse = reuse_of(nest)
+    if reuse is not None:
         unless_packed(ctx, reuse, lambda: emit_nest(ctx, nest))
     else:
         emit_nest(ctx, nest)
@@ -78,8 +83,9 @@ def _emit_for(ctx: Context, item: For) -> None:
     starts = [ctx.scalar(value) for value in scalars(op.iter_args)]
     starts += [const(total_type(argument), 0) for argument in tiles]
     reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
-    limits = [begin_reuse(ctx, reuse) for reuse in reuses]
     first = [bounds[0], *starts]
+    across = rows_across_lines(ctx, item, lambda: bind_carried(ctx, block.args, tiles, first))
+    kept = [begin_reuse(ctx, reuse, bounds, across.get(reuse)) for reuse in reuses]
     directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
     begins_sums = any(isinstance(inner, Dot) and inner.begins_sums for inner in item.body.items)
     awaiting = [inner for inner in item.body.items if isinstance(inner, Dot) and inner.awaited]
@@ -95,8 +101,8 @@ def _emit_for(ctx: Context, item: For) -> None:
         ctx.step = replace(ctx.step, is_first=is_first)
     ctx.bind_block(block)
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
-    for reuse, limit in zip(reuses, limits, strict=True):
-        begin_step(ctx, reuse, loop.carried[-2], limit)
+    for reuse, of_loop in zip(reuses, kept, strict=True):
+        begin_step(ctx, reuse, loop.carried[-2], of_loop)
     for dot in awaiting:
         ask_for_stores(ctx, dot, loop.carried[-2])
     if directs:

@@ -22,23 +22,52 @@ from deuteron.backend.cpu.memory.distances import are_equally_far_apart
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.plan.items import Direct, Dot, For
 from deuteron.backend.cpu.plan.mask_limits import Limit
+from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import shape_of
+
+_LINE = 64
 
 
 def begin_direct(ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]) -> dict[Dot, Value]:
     """Before a loop, find out in how many of its iterations, from the first on, each product that has to ask reads
     directly; `bind_first` binds its first iteration's values.
     """
-    asking = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.direct and not dot.direct.is_sure]
+    asking = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.direct and dot.copies_a]
     return {dot: _num_direct(ctx, item, dot.direct, bounds, bind_first) for dot in asking}
+
+
+def rows_across_lines(ctx: Context, item: For, bind_first: Callable[[], None]) -> dict[Reuse, Value]:
+    """Of each product that can read A directly and find copies of it, whether rows of A begin within lines: tiles take
+    twice as long to read those.
+    """
+    dots = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.direct and dot.a.slot.reuse]
+    return {dot.a.slot.reuse: _is_across_lines(ctx, item, dot.direct, bind_first) for dot in dots}
+
+
+def _is_across_lines(ctx: Context, item: For, direct: Direct, bind_first: Callable[[], None]) -> Value:
+    known, totals = dict(ctx.scalars), dict(ctx.totals)
+    ctx.tiles.clear()
+    ctx.bind_block(item.op.body.block)
+    bind_first()
+    rows = [ctx.evaluate(direct.load.ptr, (one_element(row), one_element(0))).value for row in range(2)]
+    ctx.tiles.clear()
+    ctx.scalars, ctx.totals = known, totals
+    b = ctx.emitter.innermost()
+    first, second = (b.ptrtoint(row) for row in rows)
+    within = b.and_(b.or_(first, b.sub(second, first)), const("i64", _LINE - 1))
+    return b.icmp("ne", within, const("i64", 0))
 
 
 def begin_direct_step(ctx: Context, limits: dict[Dot, Value], number: Value) -> None:
     """Say of each product whether it reads directly in the iteration of this number."""
+    b = ctx.emitter.innermost()
     for dot, limit in limits.items():
-        ctx.read_directly[dot] = ctx.emitter.innermost().icmp("ult", number, limit)
+        is_direct = b.icmp("ult", number, limit)
+        if (reuse := dot.a.slot.reuse) is not None:
+            is_direct = b.and_(is_direct, b.xor(ctx.reused_steps[reuse].is_kept(b), const("i1", 1)))
+        ctx.read_directly[dot] = is_direct
 
 
 def unless_direct(ctx: Context, item: Dot, emit: Callable[[], None]) -> None:

@@ -1,74 +1,97 @@
-"""Operands of products that are found packed (`plan/reuse.py`): what is remembered from program to program, in words.
+"""Operands of products that are found packed (`plan/reuse.py`), from program to program.
 
-    before the loop     equal = the key is the one before;  caches = equal, or the key before was met again
-                        packed = equal ? packed : 0         steps that are found packed
-                        limit = caches ? groups * steps : 0 steps that are kept for the next program
-    step t              where = t < limit ? group of t : the last group, which no other program reads
+    before the loop     entry = that of the key, if it is kept (`key_table.py`)
+                        packed = steps that are found packed, of an entry
+                        limit = kept ? groups of an entry * steps : 0
+    step t              where = t < limit ? group of t in the entry : the last group, which no other program reads
                         if t >= packed: pack it there;  if t < limit: packed = t + 1
 
-What is not met again is packed into one group, which stays in the first cache. The first key of a call counts as met
-again if the call has several programs.
+What is not kept is packed into one group, which stays in the first cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.plan.slots import Reuse
+from deuteron.backend.cpu.rules.key_table import (
+    GROUPS,
+    NOTHING,
+    PACKED,
+    begin_table,
+    entry_word,
+    find_key,
+    put_key,
+    table_word,
+)
 from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.counter import num_iterations
 from deuteron.backend.llvm.types import Value, bit_width, const, is_float, zero
 
-_MET_AGAIN, _PACKED, _KEY = range(3)
 _WORD_BYTES = 8
 
 
 @dataclass(frozen=True)
+class Kept:
+    """Where a loop keeps an operand: from which group on, how many steps of it; `packed` is where they are counted."""
+
+    first_group: Value
+    limit: Value
+    packed: Value
+
+
+@dataclass(frozen=True)
 class ReusedStep:
-    """Of this iteration: its number, and how many are kept."""
+    """Of this iteration: its number, and where the loop keeps the operand."""
 
     number: Value
-    limit: Value
+    kept: Kept
+
+    def is_kept(self, b: Builder) -> Value:
+        return b.icmp("ult", self.number, self.kept.limit)
 
 
 def new_words(b: Builder, reuses: list[Reuse], num_programs: Value) -> Value:
-    """The words of a call of the kernel's function, in its entry block."""
+    """The tables of a call of the kernel's function, in its entry block."""
     count = sum(reuse.num_words for reuse in reuses)
     if not count:
         return zero("ptr")
     words = b.alloca("i64", count, align=_WORD_BYTES)
-    for number in range(count):
-        b.store(const("i64", 0), b.gep("i64", words, const("i64", number)))
-    are_several = b.zext(b.icmp("ugt", num_programs, const("i64", 1)), "i64")
+    with b.loop(const("i64", 0), const("i64", count), const("i64", 1), hint="word") as loop:
+        b.store(const("i64", 0), b.gep("i64", words, loop.index))
+    are_several = b.icmp("ugt", num_programs, const("i64", 1))
     for reuse in reuses:
-        b.store(are_several, _address(b, words, reuse, _MET_AGAIN))
+        begin_table(b, table_word(b, words, reuse.word), are_several if reuse.is_eager else const("i1", 0))
     return words
 
 
-def begin_reuse(ctx: Context, reuse: Reuse) -> Value:
-    """Look at the key before its loop; how many steps are kept."""
+def begin_reuse(ctx: Context, reuse: Reuse, bounds: Sequence[Value], is_wanted: Value | None) -> Kept:
+    """Look for the key before its loop; what is not wanted is not kept."""
     keys = [ctx.scalar(value) for value in reuse.key]
-    b, words = ctx.emitter.innermost(), ctx.program["words"]
-    equal = const("i1", 1)
-    for number, key in enumerate(keys):
-        place, key = _address(b, words, reuse, _KEY + number), _as_word(b, key)
-        equal = b.and_(equal, b.icmp("eq", b.load("i64", place), key))
-        b.store(key, place)
-    met_again, packed = (_address(b, words, reuse, word) for word in (_MET_AGAIN, _PACKED))
-    caches = b.or_(equal, b.icmp("ne", b.load("i64", met_again), const("i64", 0)))
-    b.store(b.select(equal, b.load("i64", packed), const("i64", 0)), packed)
-    b.store(b.zext(equal, "i64"), met_again)
-    return b.select(caches, const("i64", reuse.groups * reuse.steps), const("i64", 0))
+    b = ctx.emitter.innermost()
+    table, steps = table_word(b, ctx.program["words"], reuse.word), const("i64", reuse.steps)
+    iterations = num_iterations(b, *bounds)
+    iterations = b.zext(iterations, "i64") if iterations.type != "i64" else iterations
+    groups = b.udiv(b.add(iterations, const("i64", reuse.steps - 1)), steps)
+    put_key(b, table, [_as_word(b, key) for key in keys])
+    entry = find_key(b, table, len(keys), reuse.most_entries, reuse.groups, groups)
+    is_kept, groups = b.icmp("sge", entry, const("i64", 0)), b.load("i64", table_word(b, table, GROUPS))
+    is_kept = is_kept if is_wanted is None else b.and_(is_kept, is_wanted)
+    limit = b.mul(b.umin(groups, const("i64", reuse.groups)), steps)
+    packed = b.select(is_kept, entry_word(b, table, len(keys), entry, PACKED), table_word(b, table, NOTHING))
+    return Kept(b.mul(entry, groups), b.select(is_kept, limit, const("i64", 0)), packed)
 
 
-def begin_step(ctx: Context, reuse: Reuse, number: Value, limit: Value) -> None:
+def begin_step(ctx: Context, reuse: Reuse, number: Value, kept: Kept) -> None:
     """Say where this iteration keeps the operand."""
     b = ctx.emitter.innermost()
-    group = b.udiv(number, const("i64", reuse.steps))
-    group = b.select(b.icmp("ult", number, limit), group, const("i64", reuse.groups))
+    step = ReusedStep(number, kept)
+    group = b.add(kept.first_group, b.udiv(number, const("i64", reuse.steps)))
+    group = b.select(step.is_kept(b), group, const("i64", reuse.groups))
     ctx.group_offsets[reuse.slot] = b.mul(group, const("i64", reuse.group_bytes)), ctx.emitter.depth
-    ctx.reused_steps[reuse] = ReusedStep(number, limit)
+    ctx.reused_steps[reuse] = step
 
 
 def unless_packed(ctx: Context, reuse: Reuse, emit: Callable[[], None]) -> None:
@@ -76,22 +99,16 @@ def unless_packed(ctx: Context, reuse: Reuse, emit: Callable[[], None]) -> None:
     emitter, step = ctx.emitter, ctx.reused_steps[reuse]
     b = emitter.innermost()
     pack, end = b.block("pack"), b.block("packed")
-    packed = b.load("i64", _address(b, ctx.program["words"], reuse, _PACKED))
+    packed = b.load("i64", step.kept.packed)
     emitter.enter(pack)
     emit()
     b = emitter.innermost()
-    following = b.add(step.number, const("i64", 1))
-    is_kept = b.icmp("ult", step.number, step.limit)
-    b.store(b.select(is_kept, following, packed), _address(b, ctx.program["words"], reuse, _PACKED))
+    b.store(b.select(step.is_kept(b), b.add(step.number, const("i64", 1)), packed), step.kept.packed)
     b.br(end)
     emitter.leave()
     b = emitter.innermost()
     b.cond_br(b.icmp("uge", step.number, packed), pack, end)
     b.position(end)
-
-
-def _address(b: Builder, words: Value, reuse: Reuse, word: int) -> Value:
-    return b.gep("i64", words, const("i64", reuse.word + word))
 
 
 def _as_word(b: Builder, scalar: Value) -> Value:
