@@ -2,6 +2,7 @@
 
 for (i = 0; i < extent; i = stop):                  x0, q0, r0: of element i
     stop = min(extent, i + room)                    the first element with another quotient
+    (the same again from i to stop, for the divisions that change more often)
     for (j = i; j < stop; j += lanes):              x // d: q0;  x % d: r0 + (j - i) * step + [0, step ...]
         body, with the lanes on that are below stop - j
 """
@@ -9,12 +10,12 @@ for (i = 0; i < extent; i = stop):                  x0, q0, r0: of element i
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.emitter import OpenLoop
-from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Vector
+from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, Vector
 from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
@@ -48,38 +49,47 @@ def _is_long(ctx: Context, division: Division, index: AxisIndex) -> Value:
 
 
 def open_segments(ctx: Context, segments: Segments, extent: int, lanes: int, at: At) -> tuple[list[OpenLoop], Axis]:
-    """Open both loops; the entry that the body computes at, for which the results of the divisions are known then."""
-    emitter = ctx.emitter
-    outer = emitter.open_jumps(const("i32", 0), const("i32", extent), "segment")
-    first = Axis(outer.index, 1, emitter.depth)
-    rooms = [_room_of_division(ctx, division, at(division.index, first), extent) for division in segments.divisions]
-    rooms += [_room_of_widened(ctx, widened, at(widened.index, first), extent) for widened in segments.widened]
-    b = emitter.innermost()
-    room = functools.reduce(b.umin, [*rooms, b.sub(const("i32", extent), outer.index)])
-    outer.counter.after = b.add(outer.index, room, "nuw nsw")
-    inner = emitter.open_jumps(outer.index, outer.counter.after, "vector")
+    """Open all loops; the entry that the body computes at, for which the results of the divisions are known then."""
+    emitter, loops, known = ctx.emitter, [], ()
+    begin, stop = Axis(const("i32", 0), 1, ctx.nest_level), const("i32", extent)
+    for divisions in segments.levels:
+        loop = emitter.open_jumps(begin.start, stop, "segment")
+        first = Axis(loop.index, 1, emitter.depth)
+        _carry(ctx, known, at, begin, first)
+        rooms = [_room_of_division(ctx, division, at(division.index, first), extent) for division in divisions]
+        rooms += [_room_of_widened(ctx, widened, at(widened.index, first), extent) for widened in segments.widened]
+        b = emitter.innermost()
+        room = functools.reduce(b.umin, [*rooms, b.sub(stop, loop.index)])
+        loop.counter.after = b.add(loop.index, room, "nuw nsw")
+        loops, known, begin, stop = [*loops, loop], (*known, *divisions), first, loop.counter.after
+    inner = emitter.open_jumps(begin.start, stop, "vector")
     b = emitter.innermost()
     inner.counter.after = b.add(inner.index, const("i32", lanes), "nuw nsw")
-    left = b.sub(outer.counter.after, inner.index)
+    left = b.sub(stop, inner.index)
     on = b.icmp("ult", vector_const("i32", range(lanes)), b.splat(left, lanes))
     ctx.lanes_on = Vector(on, emitter.depth, b.icmp("uge", left, const("i32", lanes)))
     entry = Axis(inner.index, lanes, emitter.depth)
-    gone = b.sub(inner.index, outer.index)
-    for division in segments.divisions:
+    _carry(ctx, known, at, begin, entry)
+    return [*loops, inner], entry
+
+
+def _carry(ctx: Context, divisions: Iterable[Division], at: At, first: Axis, entry: Axis) -> None:
+    """What divisions give at an entry of the loop that was opened last, from what they gave where that begins."""
+    gone = ctx.emitter.innermost().sub(entry.start, first.start)
+    for division in divisions:
         known = ctx.tiles[division.op.results[0], at(division.index, first)]
-        ctx.tiles[division.op.results[0], at(division.index, entry)] = _in_vector(ctx, division, known, gone, lanes)
-    return [outer, inner], entry
+        ctx.tiles[division.op.results[0], at(division.index, entry)] = _after(ctx, division, known, gone, entry.lanes)
 
 
-def _in_vector(ctx: Context, division: Division, known: Fragment, gone: Value, lanes: int) -> Fragment:
-    """What a division gives in a vector, so many elements after the first one of the segment."""
+def _after(ctx: Context, division: Division, known: Fragment, gone: Value, lanes: int) -> Fragment:
+    """What a division gives in so many lanes, so many elements after the first one of the segment."""
     if not isinstance(division.op, REMAINDERS):
         return known
     b, type = ctx.emitter.innermost(), known.value.type
     wide = bit_width(type) > bit_width(gone.type)
     distance = b.zext(gone, type) if wide else b.trunc(gone, type) if type != gone.type else gone
     base = b.add(known.value, b.mul(distance, const(type, division.step)))
-    return Affine(base, division.step, lanes, ctx.emitter.depth)
+    return Affine(base, division.step, lanes, ctx.emitter.depth) if lanes > 1 else Uniform(base, ctx.emitter.depth)
 
 
 def _room_of_division(ctx: Context, division: Division, index: AxisIndex, extent: int) -> Value:

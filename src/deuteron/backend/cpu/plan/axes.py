@@ -18,7 +18,7 @@ from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.neighbours import find_neighbours
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
-from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
+from deuteron.backend.cpu.plan.quotients import Quotients, are_regular, find_quotients
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
@@ -196,7 +196,7 @@ def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float) -> Vectorisati
     found = {axis: find_segments(plan, nest, axis) for axis in axes_to_vectorise(nest)}
     costs = {axis: cost_along(nest, known[1], axis, lanes) for axis, known in found.items() if known is not None}
     axis = min(costs, key=costs.__getitem__, default=None)
-    if axis is None or 2 * costs[axis] > cost or find_quotients(plan, nest, axis, lanes).ops:
+    if axis is None or 2 * costs[axis] > cost or are_regular(plan, nest, axis, lanes):
         return None
     count = min(lanes, nest.shape[axis])
     return Vectorisation(axis, count, 1, Quotients(count), segments=found[axis][0])

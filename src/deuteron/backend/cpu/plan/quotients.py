@@ -53,8 +53,7 @@ class Quotients:
 
 def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     """Those of a nest that is vectorised along an axis; half as many lanes are worth it, fewer are not."""
-    taken = [quotient for root in nest.roots for quotient in plan.reader.reads(root).quotients]
-    along = [(op, index) for op, index in taken if axis in index]
+    along = _along(plan, nest, axis)
     if not along:
         return Quotients(lanes)
     infos, steps = plan.storage.infos, Steps(plan)
@@ -68,6 +67,17 @@ def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     regular = [op for op, size in groups.items() if size >= max(2, lanes // 2)]
     found = dict.fromkeys(guard for op in regular for guard in guards[op])
     return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), tuple(found))
+
+
+def are_regular(plan: Plan, nest: Nest, axis: int, lanes: int) -> bool:
+    """Whether all divisions along an axis are done once for a vector."""
+    return {op for op, _ in _along(plan, nest, axis)} == find_quotients(plan, nest, axis, lanes).ops
+
+
+def _along(plan: Plan, nest: Nest, axis: int) -> list[tuple[Operation, Index]]:
+    """The divisions that change along an axis."""
+    taken = [quotient for root in nest.roots for quotient in plan.reader.reads(root).quotients]
+    return [(op, index) for op, index in taken if axis in index]
 
 
 def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
@@ -71,6 +73,16 @@ class Segments:
     widened: tuple[Growth, ...]
 
     @property
+    def levels(self) -> list[tuple[Division, ...]]:
+        """Of divisions of one number those by products of more arguments come first: they change less often, and are
+        not done again for the segments of the others, whatever order that makes.
+        """
+        dividend = self.divisions[0].op.operands[0]
+        factors = {one: _num_factors(one.divisor) for one in self.divisions if one.op.operands[0] == dividend}
+        rare = tuple(one for one, count in factors.items() if count > min(factors.values()))
+        return [*([rare] if rare else []), tuple(one for one in self.divisions if one not in rare)]
+
+    @property
     def unknown(self) -> list[Division]:
         """Those of which only the running program knows whether segments are long enough."""
         return [division for division in self.divisions if not division.is_long]
@@ -88,6 +100,15 @@ def find_segments(plan: Plan, nest: Nest, axis: int) -> tuple[Segments, list[Acc
     if not steps.divisions or not all(_can_be_masked(access, axis) for access in accesses):
         return None
     return Segments(tuple(steps.divisions), tuple(steps.widened)), accesses
+
+
+def _num_factors(value: SSAValue) -> int:
+    """Of how many numbers that only the running program knows a divisor is the product."""
+    value = ops.forwarded(value)
+    if constant_value(value) is not None:
+        return 0
+    is_product = isinstance(value.owner, (arith.MuliOp, *WIDENING))
+    return sum(map(_num_factors, value.owner.operands)) if is_product else 1
 
 
 def _can_be_masked(access: Access, axis: int) -> bool:
