@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from functools import reduce
 
-from deuteron.backend.cpu.math.powers import concatenated
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.compile import has_intrinsic
 from deuteron.backend.llvm.intrinsics import CVTNE2PS2BF16, CVTNEPS2BF16, FPCLASSPS
 from deuteron.backend.llvm.types import Value, const, vector, width, zero
 from deuteron.backend.math.conversions import f32_to_bf16
+from deuteron.backend.math.vectors import concatenated
 
 _LANES = 16
 _SUBNORMAL = 0x20  # of the classes

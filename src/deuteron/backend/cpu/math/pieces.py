@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from deuteron.backend.cpu.math.powers import concatenated
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import VPERMI2PS
 from deuteron.backend.llvm.types import Value, element, vector, vector_const, width
 from deuteron.backend.math.polynomial import fused
+from deuteron.backend.math.vectors import concatenated
 
 LANES = 16
 Table = Sequence[float]

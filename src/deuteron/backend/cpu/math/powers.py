@@ -13,6 +13,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import SCALEF_PD, SCALEF_PS
 from deuteron.backend.llvm.types import Value, const, element, vector, width, zero
 from deuteron.backend.math import exponentials
+from deuteron.backend.math.vectors import concatenated
 
 _INTRINSICS = {"float": (SCALEF_PS, 16), "double": (SCALEF_PD, 8)}
 _ROUNDS_AS_SET = 4
@@ -38,11 +39,3 @@ def _scaled(b: Builder, y: Value, n: Value, is_kept: Value) -> Value:
         mask = b.bitcast(kept, f"i{lanes}")
         parts.append(b.call(type, intrinsic, own, by, zero(type), mask, const("i32", _ROUNDS_AS_SET)))
     return concatenated(b, parts)
-
-
-def concatenated(b: Builder, parts: list[Value]) -> Value:
-    """Vectors of one type, a power of two of them, one after the other."""
-    while len(parts) > 1:
-        count = 2 * width(parts[0].type)
-        parts = [b.shufflevector(*parts[i : i + 2], range(count)) for i in range(0, len(parts), 2)]
-    return parts[0]

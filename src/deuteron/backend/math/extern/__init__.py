@@ -5,7 +5,7 @@
 
 number.py pair.py of the folder above      the notation: Python's operators, sums of two floats for twice the digits
 exponential.py logarithm.py root.py angle.py error.py        expanded in line, on scalars and vectors
-gamma.py inverse_error.py bessel.py         called, one lane at a time, in double (shared.py)
+gamma.py inverse_error.py bessel.py         called, in double (shared.py)
 whole.py bits.py convert.py rounding.py modulo.py           what is exact
 """
 

@@ -225,5 +225,5 @@ def _log(x: Number) -> Number:
 
 
 j0, j1, y0, y1 = shared("j0", _j0), shared("j1", _j1), shared("y0", _y0), shared("y1", _y1)
-jn, yn = shared("jn", _jn), shared("yn", _yn)
+jn, yn = shared("jn", _jn, by_lane=True), shared("yn", _yn, by_lane=True)
 i0, i1 = shared("cyl_bessel_i0", _i0), shared("cyl_bessel_i1", _i1)
