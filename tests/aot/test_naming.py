@@ -62,11 +62,12 @@ def test_parameters_get_names_that_c_and_cxx_have():
     )
     assert parameter_names(["a", "int", "int_"], []) == ("a", "int_", "int__")
     assert parameter_names(["int32_t", "_Bool"], []) == ("int32_t_", "p_Bool")
+    assert parameter_names(["typeof", "SIZE_MAX", "NAN", "EPS"], []) == ("typeof_", "SIZE_MAX_", "NAN_", "EPS")
 
 
 # `exp` would be called by whatever of the program calls that of the C library.
 @pytest.mark.parametrize(
-    "name", ["a-b", "3d", "class", "", "größe", "exp", "sqrtf", "memcpy", "bzero", "_Bool", "size_t"]
+    "name", ["a-b", "3d", "class", "", "größe", "exp", "sqrtf", "memcpy", "bzero", "_Bool", "size_t", "stream", "NAN"]
 )
 def test_a_name_that_no_function_can_have(name: str):
     with pytest.raises(UsageError, match="give another one with --out-name"):

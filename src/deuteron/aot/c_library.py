@@ -5,9 +5,18 @@ The names are those that the headers of C11 declare, which no program may give t
 knows besides. Others, as `read` and `select` of POSIX, kernels may have.
 
 Its headers, too: a `time.h` of ours in a folder that a compiler is told of is what every `#include <time.h>` gets.
+
+And its macros without parameters, `SIZE_MAX` or `BIG_ENDIAN`: what is called so becomes a number where the
+header was included. `c_macros.txt` has what `gcc -dM -E` says of the headers of C11 and of those that emitted code
+includes, glibc's, with and without _GNU_SOURCE.
 """
 
 from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_MACROS = Path(__file__).with_name("c_macros.txt")
 
 # With `f` and `l` behind for float and long double.
 _OF_EVERY_FLOAT = """
@@ -60,3 +69,9 @@ _HEADERS = """
     unistd cuda cuda_bf16 cuda_fp16 cuda_runtime cuda_runtime_api
 """
 C_HEADERS = frozenset(_HEADERS.split())
+
+
+@cache
+def c_macros() -> frozenset[str]:
+    """The macros without parameters that headers of the C library define."""
+    return frozenset(_MACROS.read_text().split())

@@ -41,8 +41,6 @@ from deuteron.options import LAUNCH_ATTRIBUTES, Target, check_launch_options
 from deuteron.settings import BOUNDS
 from deuteron.toolchain import toolchain
 
-# Names that the emitted functions use for parameters of their own.
-OWN_PARAMETERS = ("stream", "algo_id", "reason")
 HOST_TYPES = tuple(type.signature for type in INTEGERS if type.bits > 1)
 
 
@@ -232,7 +230,7 @@ def _param_records(signature: Signature, host: Mapping[str, str], out_name: str)
     """The parameters with their names in C, the host's last; raises UsageError for a type that C cannot take."""
     records = [record for arg in signature.arguments for record in _of_argument(arg)]
     records += [_host_record(name, type, {record.name for record in records}) for name, type in host.items()]
-    c_names = naming.parameter_names([record.name for record in records], (*OWN_PARAMETERS, out_name))
+    c_names = naming.parameter_names([record.name for record in records], (*naming.OWN_PARAMETERS, out_name))
     return tuple(replace(record, c_name=name) for record, name in zip(records, c_names, strict=True))
 
 

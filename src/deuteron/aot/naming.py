@@ -19,29 +19,31 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deuteron.aot.c_library import C_HEADERS, C_LIBRARY
+from deuteron.aot.c_library import C_HEADERS, C_LIBRARY, c_macros
 from deuteron.errors import UsageError
 from deuteron.language.function import ascii_name
 
 if TYPE_CHECKING:
     from deuteron.aot.signature import Argument
 
+# Names that the emitted functions use for parameters of their own.
+OWN_PARAMETERS = ("stream", "algo_id", "reason")
 _HINT_LETTERS = {None: "", 1: "c", 16: "d"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_COMPILERS = re.compile(r"_[A-Z_]")  # names that begin so are compilers' own
 
-# Of C99, C11 and C++20, with the macros that compilers and the headers of the emitted code define.
+# Of C99, C11, C23, GNU's C and C++20, with the macros that compilers define; those of headers are in c_library.
 _RESERVED_WORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
     compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
     default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
     long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
     reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch
-    template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
-    wchar_t while xor xor_eq linux main unix i386 NULL errno stdin stdout stderr EOF I
+    template this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual
+    void volatile wchar_t while xor xor_eq linux main unix i386 errno
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t intptr_t uintptr_t ptrdiff_t std
 """
-_RESERVED = frozenset(_RESERVED_WORDS.split())
+_WORDS = frozenset(_RESERVED_WORDS.split())
 
 
 def hash_parts(
@@ -83,14 +85,14 @@ def value_identifier(text: str) -> str:
 
 def is_function_name(name: str) -> bool:
     """Whether a C function can be called that, in any program."""
-    is_free = name not in _RESERVED and name not in C_LIBRARY and not _OF_COMPILERS.match(name)
-    return is_free and _IDENTIFIER.fullmatch(name) is not None
+    is_taken = _is_reserved(name) or name in C_LIBRARY or name in OWN_PARAMETERS
+    return not is_taken and not _OF_COMPILERS.match(name) and _IDENTIFIER.fullmatch(name) is not None
 
 
 def is_namespace(name: str) -> bool:
     """Whether C++ can have a namespace of that name, such as `acme::norms`, beside the headers of the C library."""
     outer, *inner = name.split("::")
-    return is_function_name(outer) and all(_IDENTIFIER.fullmatch(one) and one not in _RESERVED for one in inner)
+    return is_function_name(outer) and all(_IDENTIFIER.fullmatch(one) and not _is_reserved(one) for one in inner)
 
 
 def check_header_name(name: str) -> None:
@@ -107,15 +109,19 @@ def check_function_name(name: str) -> None:
 
 def parameter_names(names: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:
     """Names for the parameters of a C function: those given, changed where C, C++ or `taken` forbids them."""
-    used = {*taken, *_RESERVED}
+    used = set(taken)
     result = []
     for name in names:
         name = ascii_name(name)
-        while name in used or _is_prefix_taken(name):
+        while name in used or _is_reserved(name) or _is_prefix_taken(name):
             name = f"p{name}" if _is_prefix_taken(name) else f"{name}_"
         used.add(name)
         result.append(name)
     return tuple(result)
+
+
+def _is_reserved(name: str) -> bool:
+    return name in _WORDS or name in c_macros()
 
 
 def _is_prefix_taken(name: str) -> bool:

@@ -7,6 +7,7 @@ comment_text("'a*/b'")                           what may stand in a comment
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from string import Template
@@ -14,11 +15,18 @@ from string import Template
 _TEMPLATES = Path(__file__).parent / "templates"
 _RUNTIME = Path(__file__).parent / "runtime"
 _COMMENT_WIDTH = 104
+_DEFINITION = re.compile(r"^(?:pub )?(?:(?:import|def|class|const|type|struct|fn) (\w+)|(\w+) =)", re.MULTILINE)
 
 
 def render(template: str, /, **values: object) -> str:
     """A template with every placeholder filled; a KeyError is a defect of the caller."""
     return Template((_TEMPLATES / template).read_text()).substitute(values)
+
+
+def defined_names(template: str) -> frozenset[str]:
+    """What a template for Python or Rust defines at its outermost level."""
+    text = (_TEMPLATES / template).read_text()
+    return frozenset(match[1] or match[2] for match in _DEFINITION.finditer(text))
 
 
 def runtime_source(*names: str) -> str:

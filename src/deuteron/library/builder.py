@@ -133,9 +133,6 @@ def _build(library: Library, out: Path, options: BuildOptions) -> Built:
 
 def _state_of(library: Library, out: Path, options: BuildOptions) -> _State:
     variants = variants_of(library)
-    identities = {variant.identity for variant in variants}
-    if len(identities) < len(variants):
-        raise library.error(f"library '{library.name}' declares a kernel twice", "kernel")
     earlier = _earlier(library, out, options)
     known = {entry.identity: entry for entry in earlier.entries} if earlier else {}
     entries = {

@@ -25,6 +25,7 @@ from deuteron.settings import BOUNDS, settings
 
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")
+_NAMES_IN_CXX = ("cpu", "checked")  # in the namespace of every library
 _TUNE_KEYS = ("sizes", "arguments")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
@@ -68,6 +69,8 @@ class Kernel:
             raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
         if not is_function_name(self.function):
             raise self.error(f"'{self.function}' cannot be the name of a C function: give an 'out_name'", "out_name")
+        if self.function in _NAMES_IN_CXX:
+            raise self.error(f"'{self.function}' is a name of a library's own in C++: give an 'out_name'", "out_name")
         for name in ("types", "constexprs", "options", "host_parameters"):
             if not isinstance(getattr(self, name), Mapping):
                 raise self.error(f"'{name}' is a table, got {getattr(self, name)!r}", name)

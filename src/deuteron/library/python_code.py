@@ -21,19 +21,21 @@ from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.queries import values_of
 from deuteron.aot.symbols import symbol
-from deuteron.aot.templates import render
+from deuteron.aot.templates import defined_names, render
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.library.c_code import library_digest
 
 _VALUE_CTYPES = {"int64_t ": "ctypes.c_int64", "double ": "ctypes.c_double", "const char *": "ctypes.c_char_p"}
 _WHOLE = {type.signature for type in INTEGERS if type.bits > 1}
+_TEMPLATE = "library.py.txt"
+_RESERVED = defined_names(_TEMPLATE).union(keyword.kwlist, ("stream", "algo_id", "arguments"))
 _CTYPES = {"bool": "c_bool", "float": "c_float", "double": "c_double"}
 
 
 def library_python(name: str, functions: Functions) -> str:
     digest = library_digest(name, functions)
     return render(
-        "library.py.txt",
+        _TEMPLATE,
         name=name,
         example=next(iter(functions)),
         functions="".join(_function(function, algos, digest) for function, algos in functions.items()),
@@ -50,6 +52,7 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     return render(
         "library_function.py.txt",
         name=name,
+        function=_python_name(name),
         checked=_checked(name, algos, digest, head, values) if is_checked(records) else "",
         **{verb: symbol(digest, f"{name}{verb}") for verb in ("_default", "_select", "_supports")},
         own=symbol(digest, name),
@@ -120,4 +123,4 @@ def _array_names(type: str) -> tuple[str, ...]:
 
 
 def _python_name(name: str) -> str:
-    return f"{name}_" if keyword.iskeyword(name) or name in ("stream", "algo_id") else name
+    return f"{name}_" if name in _RESERVED else name

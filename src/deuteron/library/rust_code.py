@@ -16,7 +16,7 @@ from deuteron.aot.c_types import c_type, is_read
 from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import symbol
-from deuteron.aot.templates import render
+from deuteron.aot.templates import defined_names, render
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.library.c_code import library_digest
 
@@ -27,17 +27,19 @@ _POINTEES = {
     **{type.signature: "uint16_t" for type in FLOATS if type.bits == 16},
     **{type.signature: "uint8_t" for type in FLOATS if type.bits == 8},
 }
-_RESERVED = """
+_KEYWORDS = """
     abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if
     impl in let loop macro match mod move mut override priv pub ref return self Self static struct super trait true
-    try type typeof unsafe unsized use virtual where while yield stream algo_id
+    try type typeof unsafe unsized use virtual where while yield
 """
+_TEMPLATE = "library.rs.txt"
+_RESERVED = defined_names(_TEMPLATE).union(_KEYWORDS.split(), ("Ok", "Err", "Some", "stream", "algo_id"))
 
 
 def library_rust(name: str, functions: Functions) -> str:
     digest = library_digest(name, functions)
     return render(
-        "library.rs.txt",
+        _TEMPLATE,
         name=name,
         example=next(iter(functions)),
         functions="\n".join(_function(function, algos, digest) for function, algos in functions.items()),
@@ -48,14 +50,14 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     records = records_of(algos)
     params = records[0].c_params
     taken = ", ".join(
-        ["stream: Stream", *(f"{_name(param)}: {_type(param, records)}" for param in params), "algo_id: i32"]
+        ["stream: Stream", *(f"{_name(param.c_name)}: {_type(param, records)}" for param in params), "algo_id: i32"]
     )
-    given = ", ".join(["stream", *map(_name, params), "algo_id"])
+    given = ", ".join(["stream", *(_name(param.c_name) for param in params), "algo_id"])
     load, unload = (_maintenance(verb, name, digest) for verb in ("load", "unload"))
     constants = (f"pub const {constant}: i32 = {i};\n" for i, constant in enumerate(algo_constants(name, algos)))
     return (
         f"/// # Safety\n/// Pointers have what the kernel reads and writes, on the device of the stream.\n"
-        f"pub unsafe fn {name}({taken}) -> Result<(), Error> {{\n"
+        f"pub unsafe fn {_name(name)}({taken}) -> Result<(), Error> {{\n"
         f'    unsafe extern "C" {{\n        #[link_name = "{symbol(digest, name)}"]\n'
         f"        fn deuteron_launch({taken}) -> i32;\n    }}\n"
         f"    status_of(unsafe {{ deuteron_launch({given}) }})\n}}\n\n"
@@ -73,8 +75,8 @@ def _maintenance(verb: str, name: str, digest: str) -> str:
     )
 
 
-def _name(param: ParamRecord) -> str:
-    return f"{param.c_name}_" if param.c_name in _RESERVED.split() else param.c_name
+def _name(c_name: str) -> str:
+    return f"{c_name}_" if c_name in _RESERVED else c_name
 
 
 def _type(param: ParamRecord, records: Sequence[KernelRecord]) -> str:

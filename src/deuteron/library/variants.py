@@ -66,8 +66,20 @@ class Variant:
 
 
 def variants_of(library: Library) -> list[Variant]:
-    """All variants, in the order of the declaration; raises UsageError where there are none, or too many."""
-    return [variant for index, kernel in enumerate(library.kernels) for variant in _of_kernel(library, index, kernel)]
+    """All variants, in the order of the declaration; raises UsageError for none, too many, or equal ones."""
+    kernels = enumerate(library.kernels)
+    variants = [variant for index, kernel in kernels for variant in _of_kernel(library, index, kernel)]
+    _check_repeated(library, variants)
+    return variants
+
+
+def _check_repeated(library: Library, variants: Sequence[Variant]) -> None:
+    seen = set()
+    for variant in variants:
+        if variant.identity in seen:
+            message = f"{variant.describe()} is declared twice, with equal types and options: leave one out"
+            raise library.kernels[variant.index].error(message, "name")
+        seen.add(variant.identity)
 
 
 def source_names(library: Library) -> list[str]:
