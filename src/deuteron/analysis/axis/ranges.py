@@ -19,7 +19,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis.natural import counting_loop, minimum_of, unrounded
+from deuteron.analysis.axis.natural import NATURAL_DIVISOR, counting_loop, minimum_of, unrounded
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -53,6 +53,8 @@ def relies_on_natural(value: SSAValue, func: FuncOp) -> bool:
         return False
     if grid < noted:
         func.attributes[NOTED] = IntegerAttr(grid, i32)
+    for op in _Ranges(grid).divisions_by_unknown(value):
+        op.attributes[NATURAL_DIVISOR] = UnitAttr()
     return True
 
 
@@ -75,6 +77,12 @@ class _Ranges:
     def most(self, value: SSAValue) -> int | None:
         """The largest that it can be; None where it may be negative."""
         return evaluate(value, self._known, _asked_of, self._find)
+
+    def divisions_by_unknown(self, value: SSAValue) -> list[arith.DivSIOp]:
+        """On the way to a number, where what divides is taken not to be negative."""
+        self.most(value)
+        divisions = [one.owner for one, most in self._known.items() if isinstance(one.owner, arith.DivSIOp) and most]
+        return [op for op in divisions if self._known[op.rhs] is None]
 
     def _find(self, value: SSAValue) -> int | None:
         number = constant_value(value)
@@ -175,7 +183,7 @@ def _remainder(op: Operation, operands: list[int | None]) -> int | None:
 
 
 def _quotient(op: Operation, operands: list[int | None]) -> int | None:
-    """A scalar is taken not to be divided by a negative one: a number of tiles."""
+    """A scalar is taken not to be divided by a negative one, a number of tiles: the code looks (natural.py)."""
     dividend, divisor = operands
     if dividend is None or (divisor is None and is_tile(op.results[0].type)):
         return None

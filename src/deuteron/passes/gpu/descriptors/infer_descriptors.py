@@ -30,7 +30,7 @@ from deuteron.analysis.addresses.strided_tile import ONE, Dimension, StridedTile
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis.natural import MOST_ADDED, is_natural
+from deuteron.analysis.axis.natural import MOST_ADDED, is_natural, rely_on_divisors
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
@@ -156,6 +156,8 @@ class _Rewrite:
     def _rewrite(self, load: LoadOp, tile: StridedTile) -> None:
         """Dimensions of the array that the box does not walk come first; the one of stride 1 last."""
         shape, b = shape_of(load.result.type), Builder.before(load)
+        for one in tile.dimensions:
+            rely_on_divisors(one.offset, self._hinted)
         dimensions = sorted(tile.dimensions, key=lambda one: (one.axis is not None, one.stride == ONE))
         extents = [1 if one.axis is None else shape[one.axis] for one in dimensions]
         type = TensorDescType(TensorType(element_type_of(load.result.type), extents))
@@ -215,7 +217,7 @@ def _may_count(dimension: Dimension, naturals: Set[SSAValue]) -> bool:
     atoms = dimension.offset.atoms | (dimension.size.atoms if dimension.size is not None else set())
     if any(bit_width_of(atom.value.type) > 32 for atom in atoms) or not _fits(dimension.size or UNBOUNDED):
         return False
-    return dimension.starts_at_zero or is_natural(dimension.offset, naturals)
+    return dimension.starts_at_zero or is_natural(dimension.offset, naturals, trusts=True)
 
 
 def _fits(size: Polynomial) -> bool:
