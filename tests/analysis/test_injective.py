@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.addresses.steps import Step, injective_where
+from deuteron.analysis.addresses.steps import WRAPPED, Step, injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.memory import StoreOp
@@ -32,6 +32,8 @@ def stores(out_ptr, stride, KIND: tl.constexpr):
         tl.store(out_ptr + i % stride, 0.0)
     elif KIND == "strided":
         tl.store(out_ptr + i[:, None] * stride + j[None, :], 0.0)
+    elif KIND == "strided too far":
+        tl.store(out_ptr + i[:, None] * 1073741824 + j[None, :], 0.0)
     elif KIND == "products":
         tl.store(out_ptr + i[:, None] * j[None, :] + i[:, None] * stride, 0.0)
 
@@ -45,7 +47,8 @@ def stores(out_ptr, stride, KIND: tl.constexpr):
         ("rows that overlap", None),
         ("again", None),
         ("again after a stride", None),
-        ("strided", (Step(16, 1, 1, None), Step(32, 0, 1, 1))),
+        ("strided", (Step(16, 1, 1, None), Step(32, 0, 1, 1), WRAPPED)),
+        ("strided too far", None),
         ("products", None),
     ],
 )

@@ -1,10 +1,11 @@
 """Tiles of addresses that may have one in common, beside all addresses that there are."""
 
 import random
+from math import gcd
 
 import pytest
 
-from deuteron.analysis.aliasing.overlap import Overlap, _of_distance
+from deuteron.analysis.aliasing.overlap import WRAP, Overlap, _of_distance
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -19,7 +20,8 @@ def test_distances(seed):
         one, other = (_addresses(strides, extents) for strides in (first, second))
         (first_low, first_high), (second_low, second_high) = ((min(a), max(a)) for a in (one, other))
         found = _of_distance(number, period, first_low - second_high, first_high - second_low, first == second)
-        distances = range(number - 50 * period, number + 50 * period + 1, period) if period else [number]
+        step = gcd(period, WRAP)  # of offsets that wrap around
+        distances = [number + n * step for n in (range(-50, 51) if period else (-1, 0, 1))]
         meeting = [d for d in distances if set(one) & {d + address for address in other}]
         if found is Overlap.APART:
             assert not meeting

@@ -35,7 +35,8 @@ def test_headers_say_which_arrays_must_not_overlap(workspace: Workspace, target)
 
 
 def test_headers_say_which_rows_must_not_overlap(workspace: Workspace):
-    said = "may be at one place in x: 8 elements in steps of x_stride, 16 elements in steps of 1."
+    steps = "8 elements in steps of x_stride, 16 elements in steps of 1, less than 4294967296 in all."
+    said = f"may be at one place in x: {steps}"
     assert said in compiled(workspace, "add_to_rows", "*fp32, i32, 8, 16", "-t", "cpu")
 
 

@@ -15,6 +15,7 @@ from deuteron.aot.c_text import c_string
 from deuteron.aot.checked_params import pointers
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.backend.metadata import Apart, TileStep
+from deuteron.layout.steps import WRAP
 
 
 def all_apart(pairs: Iterable[Apart]) -> list[Apart]:
@@ -50,8 +51,16 @@ def _of_pairs(pairs: Sequence[Apart], c_names: Mapping[str, str]) -> Iterator[st
 
 def _of_tiles(tiles: Sequence[tuple[str, tuple[TileStep, ...]]], c_names: Mapping[str, str]) -> Iterator[str]:
     for name, tile in tiles:
-        steps = ", ".join(f"{step.extent} elements in steps of {_step_text(step, c_names)}" for step in tile)
+        steps = ", ".join(_dimension_text(step, c_names) for step in tile)
         yield f"No two elements of a tile may be at one place in {c_names[name]}: {steps}."
+
+
+def _dimension_text(step: TileStep, c_names: Mapping[str, str]) -> str:
+    if (step.extent, step.factor) == WRAP:
+        return f"less than {step.factor} in all"
+    if step.extent < 0:
+        return f"{-step.extent} rows of {_step_text(step, c_names)}"
+    return f"{step.extent} elements in steps of {_step_text(step, c_names)}"
 
 
 def _step_text(step: TileStep, c_names: Mapping[str, str]) -> str:

@@ -62,7 +62,7 @@ def least_in_tile(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial 
 
 def fits_in_64_bits(polynomial: Polynomial) -> bool:
     """Whether its sum and all terms do, whatever its atoms of 32 bits are."""
-    return sum(abs(factor) * MOST ** len(atoms) for atoms, factor in polynomial) < MOST**2
+    return sum(abs(factor) * (-LEAST) ** len(atoms) for atoms, factor in polynomial) < MOST**2
 
 
 def _least_in_loop(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> Polynomial | None:

@@ -1,10 +1,11 @@
 """Tiles of rows whose columns a mask keeps within the rows, so that each element has an address of its own.
 
-    p + r * n + c   masked by c < n, where c is not negative     RowTile(p, n, r, c)
+    p + r * n + c   masked by c < n, where c is not negative     RowTile(p, n, r, c), where r * n does not wrap
     p + r * n + c   without that mask                            None: c may reach into row r + 1
 
-Loops over the columns of a tile store such: iterations touch other columns of the same rows, whatever n is. Rows and
-columns are polynomials (tile_polynomials.py), each of coordinates of its own, by which no two of them are equal.
+Loops over the columns of a tile store such: iterations touch other columns of the same rows. Rows and columns are
+polynomials (tile_polynomials.py), each of coordinates of its own, by which no two of them are equal. An n with which
+r * n wraps around 32 bits may bring rows together: a launch sees to it (apart.py), so that n is an argument.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial
+from deuteron.analysis.addresses.steps import WRAPPED, Step, Steps
 from deuteron.analysis.addresses.strided_tile import positive
 from deuteron.analysis.addresses.tile_address import is_uniform
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.points_to import is_argument
 from deuteron.analysis.axis.natural import is_natural
 from deuteron.ir.types import shape_of
 from deuteron.layout.steps import are_injective
@@ -25,12 +28,15 @@ from deuteron.layout.steps import are_injective
 
 @dataclass(frozen=True)
 class RowTile:
-    """The element of a row and a column is at base + width * row + column, where 0 <= column < width."""
+    """The element of a row and a column is at base + width * row + column, where 0 <= column < width. `steps`: no two
+    elements are at one place if that is so of these, and whatever they are where there are none.
+    """
 
     base: Polynomial
     width: Polynomial
     rows: Polynomial
     columns: Polynomial
+    steps: Steps
 
 
 def row_tile(known: TilePolynomials, pointer: SSAValue, mask: SSAValue | None) -> RowTile | None:
@@ -43,9 +49,19 @@ def row_tile(known: TilePolynomials, pointer: SSAValue, mask: SSAValue | None) -
         rows = with_width.over(Polynomial.of(width))
         if width in rows.atoms or _coordinates(base).num_terms:
             continue
-        if _cover(shape_of(pointer.type), rows, columns):
-            return RowTile(base, Polynomial.of(width), rows, columns)
+        steps = _least_width(shape_of(pointer.type), width, rows)
+        if steps is not None and _cover(shape_of(pointer.type), rows, columns):
+            return RowTile(base, Polynomial.of(width), rows, columns, steps)
     return None
+
+
+def _least_width(shape: tuple[int, ...], width: Atom, rows: Polynomial) -> Steps | None:
+    """What has to hold for no row to come around to another one; None where that is not up to an argument."""
+    furthest = sum((shape[atom.axis] - 1) * abs(factor) for (atom, *_), factor in _coordinates(rows))
+    if not furthest:
+        return ()
+    is_given = is_argument(width.value)
+    return (Step(-1 - furthest, -1, 1, width.value.index), WRAPPED) if is_given else None
 
 
 def _within(conditions: list[Polynomial]) -> Iterator[tuple[Atom, Polynomial]]:

@@ -2,7 +2,8 @@
 
     p + i0 * 64 + i1                of 16 x 64 elements: ()
     p + i0 * 63 + i1                None: rows overlap
-    p + i0 * stride + i1            (Step(16, 0, 1, stride), Step(64, 1, 1, None)): if |stride| > 63
+    p + i0 * stride + i1            (Step(16, 0, 1, stride), Step(64, 1, 1, None), WRAPPED): if |stride| > 63
+    p + i0 * (1 << 30)              None: offsets of 32 bits wrap around, so that row 4 is row 0
     p + i0 * i1, p + i0 % 8         None
 
 Addresses are polynomials (tile_polynomials.py). On what depends on numbers that a kernel is given it relies (apart.py).
@@ -18,8 +19,8 @@ from deuteron.analysis.addresses.polynomial import Monomial
 from deuteron.analysis.addresses.tile_address import is_uniform
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.points_to import is_argument
-from deuteron.ir.types import shape_of
-from deuteron.layout.steps import are_injective
+from deuteron.ir.types import bit_width_of, i32, shape_of
+from deuteron.layout.steps import WRAP, are_injective
 
 
 class Step(NamedTuple):
@@ -34,6 +35,8 @@ class Step(NamedTuple):
 
 
 Steps = tuple[Step, ...]
+# Where a stride that no number of the kernel says may be so large that offsets wrap around.
+WRAPPED = Step(WRAP[0], -1, WRAP[1], None)
 
 
 def injective_where(known: TilePolynomials, pointer: SSAValue) -> Steps | None:
@@ -51,9 +54,13 @@ def injective_where(known: TilePolynomials, pointer: SSAValue) -> Steps | None:
     if None in found or len(axes) < len(found) or not wanted <= axes:
         return None
     steps = sorted(step for step in found if step.extent > 1)
-    if any(step.argument is not None for step in steps):
-        return tuple(steps)
-    return () if are_injective([(step.extent, step.factor) for step in steps]) else None
+    if not are_injective([*((step.extent, step.factor) for step in steps if step.argument is None), WRAP]):
+        return None
+    if all(step.argument is None for step in steps):
+        return ()
+    given = [atom.value for atom in of_coordinates.atoms if atom.value is not None]
+    is_wide = all(bit_width_of(value.type) > bit_width_of(i32) for value in given)
+    return tuple(steps) if is_wide else (*steps, WRAPPED)
 
 
 def _step(monomial: Monomial, factor: int, shape: tuple[int, ...]) -> Step | None:

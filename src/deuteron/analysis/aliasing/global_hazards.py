@@ -31,7 +31,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
-from deuteron.analysis.aliasing.apart import can_be_apart
+from deuteron.analysis.aliasing.apart import can_be_apart, take_injective
 from deuteron.analysis.aliasing.apart_in_order import InOrder, Same
 from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
@@ -167,9 +167,9 @@ class GlobalHazards:
             isinstance(access.op, LoadOp | StoreOp) and is_tile(access.pointer.type) for access in (later, earlier)
         ):
             return False
-        found = self._overlaps.in_rows(earlier.op, later.op, earlier.past)
+        found, tiles = self._overlaps.in_rows(earlier.op, later.op, earlier.past)
         is_same = found is Overlap.SAME and _are_by_same_threads(later, earlier, _is_by_several)
-        return found is Overlap.APART or is_same
+        return (found is Overlap.APART or is_same) and take_injective(later.targets, tiles)
 
     def _rely(self, later: Access, earlier: Access) -> None:
         """Rely on what two accesses through different arguments touch without anybody having to wait."""

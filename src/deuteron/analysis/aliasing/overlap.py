@@ -7,7 +7,7 @@
 Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step
 (stepped.py), of which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but
 that they are integers: steps of 1024 * num_programs are multiples of 1024. So two addresses are a number apart plus
-multiples of some others.
+multiples of some others; of powers of two, since offsets of 32 bits may wrap around: 96 * n may be 32.
 
     p + k + arange(0, 1024)      and q + k + arange(0, 1024)                             in_one_array: SAME
     p + r * n + arange(0, 1024)  and q + r * m + arange(0, 1024)                             SAME, if n and m are equal
@@ -28,10 +28,14 @@ from deuteron.analysis.addresses.row_tiles import RowTile, row_tile
 from deuteron.analysis.addresses.stepped import Stepped, stepped_by_loop
 from deuteron.analysis.addresses.tile_address import TileAddress
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
+from deuteron.analysis.aliasing.apart import Tiles
 from deuteron.analysis.aliasing.one_array import as_number, in_one_array
 from deuteron.analysis.aliasing.same_offsets import Alike
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import byte_width_of, pointee_of
+
+# In elements: offsets that are so far apart are one in 32 bits. Whatever is computed in them is right modulo that.
+WRAP = 1 << 32
 
 
 class Overlap(Enum):
@@ -63,17 +67,22 @@ class Overlaps:
         """What it is if the arguments are one array, and which numbers have to be equal for it."""
         return self._of(first, second, past, _if_equal)
 
-    def in_rows(self, first: LoadOp | StoreOp, second: LoadOp | StoreOp, past: Iterable[Operation]) -> Overlap:
-        """Of tiles of the same rows that masks keep within them (row_tiles.py), each element at a place of its own."""
+    def in_rows(
+        self, first: LoadOp | StoreOp, second: LoadOp | StoreOp, past: Iterable[Operation]
+    ) -> tuple[Overlap, Tiles]:
+        """Of tiles of the same rows that masks keep within them (row_tiles.py), each element at a place of its own, and
+        of which tiles that is relied on.
+        """
         one, other = (self._rows(op) for op in (first, second))
         if one is None or other is None or pointee_of(first.ptr.type) != pointee_of(second.ptr.type):
-            return Overlap.MAY
+            return UNKNOWN
         if (one.base, one.width, one.rows) != (other.base, other.width, other.rows):
-            return Overlap.MAY
+            return UNKNOWN
         if any(changes_in(part, loop) for part in (one.base, one.width, one.rows) for loop in past):
-            return Overlap.MAY
+            return UNKNOWN
         columns = [TileAddress.of_polynomial(op.ptr.type, tile.columns) for op, tile in ((first, one), (second, other))]
-        return self._between(*columns, past, _in_itself)[0]
+        found, _ = self._between(*columns, past, _in_itself)
+        return found, frozenset({one.steps, other.steps} - {()})
 
     def take_turns(self, first: SSAValue, second: SSAValue) -> bool:
         """Whether elements of each are multiples of a number apart, and those of both never: `2 * i`, `2 * i + 1`."""
@@ -85,7 +94,8 @@ class Overlaps:
             return False
         number, period, _ = distance
         factors = [factor for address in (one, other) for _, factor in address.of_coordinates]
-        unit = gcd(period, *factors)
+        reach = abs(number) + sum(address.high - address.low for address in (one, other))
+        unit = gcd(*factors) if not period and reach < WRAP else gcd(period, WRAP, *factors)
         return unit > 0 and number % unit != 0
 
     def _of(self, first: SSAValue, second: SSAValue, past: Iterable[Operation], solve: _Solve) -> tuple[Overlap, Alike]:
@@ -115,13 +125,13 @@ class Overlaps:
 
 
 def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) -> Overlap:
-    """Of tiles that are `number` apart plus any multiple of `period`, and overlap from `low` to `high`."""
-    if period == 0:
-        is_apart, is_same = not low <= number <= high, number == 0
-    else:
-        rest = number % period
-        is_apart, is_same = rest > high and rest - period < low, rest == 0 and period > max(high, -low)
-    if is_apart:
+    """Of tiles that are `number` apart plus any multiple of `period`, or of where offsets wrap around, and overlap from
+    `low` to `high`.
+    """
+    period = gcd(period, WRAP)
+    rest = number % period
+    is_same = rest == 0 and period > max(high, -low)
+    if rest > high and rest - period < low:
         return Overlap.APART
     return Overlap.SAME if is_same and is_alike else Overlap.MAY
 

@@ -87,7 +87,8 @@ typedef struct {
   int64_t extent, size;
 } deuteron_step;
 
-/* Whether no two elements are at one place: each step is longer than all that shorter ones reach. */
+/* Whether no two elements are at one place: each step is longer than all that shorter ones reach. Where -n is the extent,
+   so is what n steps reach, of which no more is asked. */
 __attribute__((unused)) static int deuteron_is_injective(const deuteron_step *steps, int count) {
   int i, other;
   for (i = 0; i < count; i++) {
@@ -96,9 +97,9 @@ __attribute__((unused)) static int deuteron_is_injective(const deuteron_step *st
     for (other = 0; other < count; other++) {
       const int64_t shorter = steps[other].size < 0 ? -steps[other].size : steps[other].size;
       if (shorter < size || (shorter == size && other < i))
-        covered += shorter * (steps[other].extent - 1);
+        covered += shorter * (steps[other].extent < 0 ? -steps[other].extent : steps[other].extent - 1);
     }
-    if (size <= covered)
+    if (steps[i].extent > 0 && size <= covered)
       return 0;
   }
   return 1;

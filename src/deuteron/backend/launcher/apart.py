@@ -116,20 +116,25 @@ def _define_are_one(module: Module) -> None:
 
 
 def _define_is_injective(module: Module) -> None:
-    """Whether each step is longer than all that shorter ones reach, and those of its length that come before it."""
+    """Whether each step is longer than all that shorter ones reach, and those of its length that come before it; of
+    those with an extent below 0 it may be shorter (`layout/steps.py`).
+    """
     given = [("ptr", "steps"), ("i64", "begin"), ("i64", "end"), ("ptr", "slots")]
     c = module.function("is_injective", "i32", given, kind=Code)
     steps, begin, end, slots = c.parameters
     covered, meet = c.variable("i64"), c.block("meet")
     with c.loop(begin, end, c.word(1)) as loop:
-        size, _ = _size_of(c, steps, loop.index, slots)
+        size, own_extent = _size_of(c, steps, loop.index, slots)
         c.store(c.word(0), covered)
         with c.loop(begin, end, c.word(1)) as other:
             shorter, extent = _size_of(c, steps, other.index, slots)
             is_earlier = c.and_(c.equal(shorter, size), c.icmp("ult", other.index, loop.index))
             with c.when(c.or_(c.icmp("ult", shorter, size), is_earlier)):
-                c.store(c.add(c.load("i64", covered), c.mul(shorter, c.sub(extent, c.word(1)))), covered)
-        c.leave_if(c.icmp("ule", size, c.load("i64", covered)), meet)
+                is_reach = c.icmp("slt", extent, c.word(0))
+                count = c.select(is_reach, c.sub(c.word(0), extent), c.sub(extent, c.word(1)))
+                c.store(c.add(c.load("i64", covered), c.mul(shorter, count)), covered)
+        is_asked = c.icmp("sgt", own_extent, c.word(0))
+        c.leave_if(c.and_(is_asked, c.icmp("ule", size, c.load("i64", covered))), meet)
     c.ret(DONE)
     c.position(meet)
     c.ret(UNKNOWN)
