@@ -84,3 +84,26 @@ def test_turns(draw):
     expected[places] = (x[places] * 3 + 1) * 3 + x[places]
     in_turn[(1,)](x, -1431655765, **EXTENTS)
     np.testing.assert_array_equal(x, expected)
+
+
+@triton.jit
+def shifted_bounds(a, b, out, n, k, SHIFT: tl.constexpr):
+    rows, columns = tl.program_id(0) * 64 + tl.arange(0, 64), tl.arange(0, 64)
+    total = tl.zeros((64, 64), tl.float32)
+    for first in range(0, k, 64):
+        at = first + columns
+        mask = (rows + SHIFT < n)[:, None] & (at < k)[None, :]
+        x = tl.load(a + rows[:, None] * k + at[None, :], mask=mask, other=0.0)
+        total = tl.dot(x, tl.load(b + at[:, None] * 64 + columns[None, :]), total)
+    tl.store(out + rows[:, None] * 64 + columns[None, :], total)
+
+
+@pytest.mark.parametrize(("shift", "n"), [(-64, 2**31 - 1), (64, -(2**31)), (-64, 50), (64, 100)])
+def test_bounds_that_are_no_sizes(draw, poisoned, shift, n):
+    """n - shift does not fit 32 bits where n says that there is no end."""
+    a = draw("int32", (128, 128), -4, 4).astype(np.float16)
+    b = draw("int32", (128, 64), -4, 4).astype(np.float16)
+    out = poisoned("float32", (128, 64))
+    shifted_bounds[(2,)](a, b, out, n, 128, SHIFT=shift)
+    expected = np.where((np.arange(128) + shift < n)[:, None], a.astype(np.float64), 0) @ b.astype(np.float64)
+    np.testing.assert_array_equal(out, expected)

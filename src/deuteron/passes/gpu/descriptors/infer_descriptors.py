@@ -30,7 +30,7 @@ from deuteron.analysis.addresses.strided_tile import ONE, Dimension, StridedTile
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis.natural import MOST_ADDED, is_natural, rely_on_divisors
+from deuteron.analysis.axis.natural import is_natural, rely_on_divisors
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
@@ -221,9 +221,12 @@ def _may_count(dimension: Dimension, naturals: Set[SSAValue]) -> bool:
 
 
 def _fits(size: Polynomial) -> bool:
-    """Whether a size that a mask says fits 32 bits, as the mask's own numbers do: n + 2**31 - 1 does not."""
-    number, rest = size.split(lambda monomial: not monomial)
-    return abs(number.number) <= (MOST_ADDED if rest.atoms else UNBOUNDED.number)
+    """Whether a size that a mask says fits 32 bits, as the mask's own numbers do: `rows - 64 < n` holds also where
+    n + 64 does not fit, as where n is the largest number because there is no end.
+    """
+    if size.number is not None:
+        return abs(size.number) <= UNBOUNDED.number
+    return [factor for _, factor in size] == [1]
 
 
 def _is_wide(pointer: SSAValue) -> bool:
