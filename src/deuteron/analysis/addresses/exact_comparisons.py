@@ -10,16 +10,18 @@ if these two fit, both sides are what they are taken for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from math import gcd, prod
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.addresses.polynomial import Polynomial
+from deuteron.analysis.addresses.polynomial import Atom, Polynomial
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
-from deuteron.analysis.axis.ranges import relies_on_natural
+from deuteron.analysis.axis.ranges import Most, relies_on
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.tt.function import function_of
-from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
+from deuteron.ir.types import bit_width_of, is_tile, shape_of
 
 LEAST, MOST = -(2**31), 2**31 - 1
 ONE = Polynomial.constant(1)
@@ -32,17 +34,17 @@ def needed(known: TilePolynomials, op: CmpIOp, loop: scf.ForOp) -> list[Polynomi
     """
     less, greater = (op.lhs, op.rhs) if op.predicate_name[1:] in ("lt", "le") else (op.rhs, op.lhs)
     extents = shape_of(op.result.type) if is_tile(op.result.type) else ()
-    sides = [(greater, -known.of(greater), Polynomial.constant(MOST))]
+    sides = [(-known.of(greater), Polynomial.constant(MOST))]
     if op.predicate_name.startswith("s"):  # an unsigned one is compared with 0 as well
-        sides.append((less, known.of(less), Polynomial.constant(-LEAST)))
+        sides.append((known.of(less), Polynomial.constant(-LEAST)))
     found = []
-    for value, side, room in sides:
+    for side, room in sides:
         least = least_in_tile(side, extents)
-        rest = None if least is None else _least_in_loop(known, least + room, loop)
-        if rest is None:
+        bounds = [] if least is None else _least_in_loop(known, least + room, loop)
+        if not bounds:
             return None
-        if _may_be_negative(rest) and not relies_on_natural(value, function_of(op)):
-            found.append(rest)
+        if not any(relies_on(partial(_is_natural, bound), function_of(op)) for bound in bounds):
+            found.append(bounds[-1])
     return found
 
 
@@ -65,15 +67,21 @@ def fits_in_64_bits(polynomial: Polynomial) -> bool:
     return sum(abs(factor) * (-LEAST) ** len(atoms) for atoms, factor in polynomial) < MOST**2
 
 
-def _least_in_loop(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> Polynomial | None:
-    """With the first or the last index of a loop in the place of the index."""
+def _least_in_loop(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> list[Polynomial]:
+    """What it is no less than, with the first or the last index of a loop in the place of the index."""
     index = known.atom(loop.body.block.args[0])
     of_index, rest = polynomial.split(lambda monomial: index in monomial)
     factor = dict(of_index).get((index,), 0)
     if of_index.num_terms > 1 or (of_index.num_terms and not factor):
-        return None
-    at = _itself(known, loop.lb) if factor >= 0 else _itself(known, loop.ub) - ONE
-    return rest + Polynomial.constant(factor) * at
+        return []
+    ends = [_itself(known, loop.lb)] if factor >= 0 else [_last(known, loop), _itself(known, loop.ub) - ONE]
+    return [rest + Polynomial.constant(factor) * end for end in ends]
+
+
+def _last(known: TilePolynomials, loop: scf.ForOp) -> Polynomial:
+    """The largest number that an index can be: all are multiples of a power of two that the first one and steps are."""
+    unit = gcd(known.of(loop.lb).content, constant_value(loop.step), 1 << 31)
+    return Polynomial.constant(MOST // unit * unit)
 
 
 def _itself(known: TilePolynomials, value: SSAValue) -> Polynomial:
@@ -82,10 +90,17 @@ def _itself(known: TilePolynomials, value: SSAValue) -> Polynomial:
     return Polynomial.of(known.atom(value)) if number is None else Polynomial.constant(int(number))
 
 
-def _may_be_negative(polynomial: Polynomial) -> bool:
+def _is_natural(polynomial: Polynomial, most: Most) -> bool:
+    """Whether it is not negative, whatever its atoms are."""
     least = 0
     for atoms, factor in polynomial:
-        if len(atoms) > 1 or any(bit_width_of(atom.value.type) > bit_width_of(i32) for atom in atoms):
-            return True
-        least += factor * (1 if not atoms else LEAST if factor > 0 else MOST)
-    return least < 0
+        bounds = [_bounds(atom, most) for atom in atoms]
+        if len(atoms) > 1 and any(low < 0 for low, _ in bounds):
+            return False
+        least += factor * prod(low if factor > 0 else high for low, high in bounds)
+    return least >= 0
+
+
+def _bounds(atom: Atom, most: Most) -> tuple[int, int]:
+    largest, bits = most(atom.value), bit_width_of(atom.value.type)
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if largest is None else (0, largest)

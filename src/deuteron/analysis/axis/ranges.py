@@ -37,24 +37,51 @@ MOST_PROGRAMS, MOST_BESIDE, MOST_CTAS = 2**31 - 1, 2**16 - 1, 16
 _GRIDS = (MOST_PROGRAMS, *(1 << bits for bits in range(30, 15, -1)))
 
 
+Most = Callable[[SSAValue], int | None]
+"""The largest number that an integer can be; None where it may be negative."""
+
+
 def most_programs(value: SSAValue) -> int | None:
     """The largest grid in which no element of a tile, or a scalar, of 32 bits or more is negative; None: not known."""
     if bit_width_of(element_type_of(value.type)) < bit_width_of(i32):
         return None
-    if _Ranges(_GRIDS[-1]).most(value) is None:
-        return None
-    return next(grid for grid in _GRIDS if _Ranges(grid).most(value) is not None)
+    return _largest_grid(lambda most: most(value) is not None)
 
 
 def relies_on_natural(value: SSAValue, func: FuncOp) -> bool:
     """Whether no element of a tile, or a scalar, is negative in the grids that the function is launched with."""
-    grid, noted = most_programs(value), noted_programs(func)
-    if grid is None or (grid < MOST_PROGRAMS and MANY in func.attributes):
+    grid = most_programs(value)
+    if grid is None or not _is_noted(grid, func):
         return False
-    if grid < noted:
-        func.attributes[NOTED] = IntegerAttr(grid, i32)
-    for op in _Ranges(grid).divisions_by_unknown(value):
+    ranges = _Ranges(grid)
+    ranges.most(value)
+    for op in ranges.divisions_by_unknown():
         op.attributes[NATURAL_DIVISOR] = UnitAttr()
+    return True
+
+
+def relies_on(holds: Callable[[Most], bool], func: FuncOp) -> bool:
+    """Whether something holds in the grids that the function is launched with, whatever divides."""
+    grid = _largest_grid(holds)
+    if grid is None:
+        return False
+    ranges = _Ranges(grid)
+    holds(ranges.most)
+    return not ranges.divisions_by_unknown() and _is_noted(grid, func)
+
+
+def _largest_grid(holds: Callable[[Most], bool]) -> int | None:
+    if not holds(_Ranges(_GRIDS[-1]).most):
+        return None
+    return next(grid for grid in _GRIDS if holds(_Ranges(grid).most))
+
+
+def _is_noted(grid: int, func: FuncOp) -> bool:
+    """Whether a function is launched with no larger grids; it is noted if it was not."""
+    if grid < MOST_PROGRAMS and MANY in func.attributes:
+        return False
+    if grid < noted_programs(func):
+        func.attributes[NOTED] = IntegerAttr(grid, i32)
     return True
 
 
@@ -78,9 +105,8 @@ class _Ranges:
         """The largest that it can be; None where it may be negative."""
         return evaluate(value, self._known, _asked_of, self._find)
 
-    def divisions_by_unknown(self, value: SSAValue) -> list[arith.DivSIOp]:
-        """On the way to a number, where what divides is taken not to be negative."""
-        self.most(value)
+    def divisions_by_unknown(self) -> list[arith.DivSIOp]:
+        """On the way to what it was asked for, where what divides is taken not to be negative."""
         divisions = [one.owner for one, most in self._known.items() if isinstance(one.owner, arith.DivSIOp) and most]
         return [op for op in divisions if self._known[op.rhs] is None]
 
