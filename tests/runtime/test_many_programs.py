@@ -8,7 +8,6 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.compiler.kernel import CompiledKernel
-from deuteron.emulator.faults import EmulatorError
 from deuteron.errors import LaunchError
 
 
@@ -48,41 +47,25 @@ def test_a_text_that_relies_on_it(tmp_path):
 
 
 @deuteron.jit
-def quotients(out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def tiles_in_groups(x, out, num_tiles_ptr, n, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+    """A grid of more programs than there are tiles, as that of experts: those beyond them divide by what is negative."""
     pid, i = tl.program_id(0), tl.arange(0, BLOCK)
-    if KIND == "argument":
-        tile = pid // n
-    elif KIND == "number":
-        tile = pid // 3
-    elif KIND == "maximum":
-        tile = pid // tl.maximum(n, 1)
-    elif KIND == "minimum":
-        tile = tl.minimum(pid, 1) // (n - 1)
-    tl.store(out + pid * BLOCK + i, (tile * BLOCK + i) // 8)
-
-
-@pytest.mark.parametrize(
-    ("kind", "looks"), [("argument", True), ("number", False), ("maximum", False), ("minimum", True)]
-)
-def test_what_looks_at_divisors(kind, looks):
-    constants = {"KIND": kind, "BLOCK": 1024}
-    source = deuteron.ASTSource(quotients, {"out": "*i32", "n": "i32"}, constants, {(0,): [["tt.divisibility", 16]]})
-    kernel = deuteron.compile(source, "cuda:90")
-    assert ("trap" in kernel.asm["ptx"]) == looks == ("tt.natural_divisor" in kernel.asm["llir"] + kernel.asm["ttgir"])
+    num_tiles = tl.load(num_tiles_ptr)
+    first = pid // (GROUP * 2) * GROUP
+    size = min(num_tiles - first, GROUP)
+    row, column = first + (pid % (GROUP * 2)) % size, (pid % (GROUP * 2)) // size
+    if row >= num_tiles:
+        return
+    columns = (column * BLOCK + i) % n
+    tl.store(out + row * n + columns, tl.load(x + columns) + row)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:90"])
-@pytest.mark.parametrize("n", [3, 0, -2])
-def test_quotients_by_negative_numbers(monkeypatch, target, n):
-    """They are right, or an error: eight neighbours below 0 do not have one quotient."""
+def test_programs_beyond_the_last_tile_divide_by_negative_numbers(monkeypatch, target):
     monkeypatch.setenv("DEUTERON_TARGET", target)
     monkeypatch.setenv("DEUTERON_EMULATE", "1" if target != "cpu" else "0")
-    out = np.zeros(8 * 1024, np.int32)
-    if target != "cpu" and n < 0:
-        with pytest.raises(EmulatorError, match="trap"):
-            quotients[(8,)](out, n, KIND="argument", BLOCK=1024)
-        return
-    quotients[(8,)](out, n, KIND="argument", BLOCK=1024)
-    tiles = np.array([int(pid / n) if n else 0 for pid in range(8)])
-    expected = np.trunc((tiles[:, None] * 1024 + np.arange(1024)) / 8)
-    np.testing.assert_array_equal(out.reshape(8, 1024), expected)
+    x, out = np.arange(96, dtype=np.float32), np.zeros((6, 96), np.float32)
+    tiles_in_groups[(40,)](x, out, np.array([5], np.int32), 96, GROUP=2, BLOCK=64)
+    expected = x + np.arange(6, dtype=np.float32)[:, None]
+    expected[5] = 0
+    np.testing.assert_array_equal(out, expected)

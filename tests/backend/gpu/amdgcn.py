@@ -83,10 +83,6 @@ class GCN(ISA):
         arguments = b.intrinsic("llvm.amdgcn.implicitarg.ptr", "ptr addrspace(4)", overloads=())
         return b.load("i32", b.gep("i32", arguments, const("i32", axis)))
 
-    def stop_if(self, b: Builder, condition: Value) -> None:
-        with b.if_(condition):
-            b.intrinsic("llvm.trap", "void", overloads=())
-
     def load(
         self,
         b: Builder,

@@ -5,10 +5,8 @@
     k in range(n // 64 * 64, n, 64)        whatever n is: if it is negative, there is no such k
     k - 64                                 not known
 
-What divides has to be certainly not negative too, or a kernel for a GPU looks when it divides, and stops where it is:
-
-    %q = arith.divsi %pid, %n {tt.natural_divisor}
-
+What divides has to be certainly not negative too, but for who `trusts` kernels to divide by numbers of tiles: passes for
+GPUs do, and `ranges`.
 Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`, but for products with numbers so large
 that a launch of few programs is enough for it: no offset is such a product. What may be no address is in `ranges`.
 """
@@ -18,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Polynomial
@@ -38,23 +35,10 @@ MOST_FACTOR = 1 << 20
 MOST_ADDED = 1 << 20
 
 
-NATURAL_DIVISOR = "tt.natural_divisor"
-
-
 def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset(), trusts: bool = False) -> bool:
     """Whether it is certainly not negative, if these values are not, nor, where it `trusts`, what divides."""
     scalars = _Scalars(naturals, trusts)
     return all(factor > 0 and all(scalars.is_natural(atom.value) for atom in atoms) for atoms, factor in polynomial)
-
-
-def rely_on_divisors(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) -> None:
-    """Let the code stop where it divides by a negative number that `is_natural` has trusted."""
-    scalars, known = _Scalars(naturals, True), _Scalars(naturals)
-    for atom in polynomial.atoms:
-        scalars.is_natural(atom.value)
-    for op in scalars.divisions:
-        if not known.is_natural(op.rhs):
-            op.attributes[NATURAL_DIVISOR] = UnitAttr()
 
 
 def has_small_factors(polynomial: Polynomial) -> bool:
@@ -73,11 +57,6 @@ class _Scalars:
     def __init__(self, naturals: Set[SSAValue] = frozenset(), trusts: bool = False):
         self._naturals, self._trusts = naturals, trusts
         self._known: dict[SSAValue, bool] = {}
-
-    @property
-    def divisions(self) -> list[arith.DivSIOp]:
-        """Of natural numbers, among what it was asked for."""
-        return [value.owner for value, known in self._known.items() if known and isinstance(value.owner, arith.DivSIOp)]
 
     def is_natural(self, value: SSAValue | None) -> bool:
         """No value is the coordinate of a tile."""

@@ -19,7 +19,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis.natural import NATURAL_DIVISOR, counting_loop, minimum_of, unrounded
+from deuteron.analysis.axis.natural import counting_loop, minimum_of, unrounded
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -51,13 +51,7 @@ def most_programs(value: SSAValue) -> int | None:
 def relies_on_natural(value: SSAValue, func: FuncOp) -> bool:
     """Whether no element of a tile, or a scalar, is negative in the grids that the function is launched with."""
     grid = most_programs(value)
-    if grid is None or not _is_noted(grid, func):
-        return False
-    ranges = _Ranges(grid)
-    ranges.most(value)
-    for op in ranges.divisions_by_unknown():
-        op.attributes[NATURAL_DIVISOR] = UnitAttr()
-    return True
+    return grid is not None and _is_noted(grid, func)
 
 
 def relies_on(holds: Callable[[Most], bool], func: FuncOp) -> bool:
@@ -67,7 +61,7 @@ def relies_on(holds: Callable[[Most], bool], func: FuncOp) -> bool:
         return False
     ranges = _Ranges(grid)
     holds(ranges.most)
-    return not ranges.divisions_by_unknown() and _is_noted(grid, func)
+    return not ranges.divides_by_unknown and _is_noted(grid, func)
 
 
 def _largest_grid(holds: Callable[[Most], bool]) -> int | None:
@@ -105,10 +99,11 @@ class _Ranges:
         """The largest that it can be; None where it may be negative."""
         return evaluate(value, self._known, _asked_of, self._find)
 
-    def divisions_by_unknown(self) -> list[arith.DivSIOp]:
-        """On the way to what it was asked for, where what divides is taken not to be negative."""
+    @property
+    def divides_by_unknown(self) -> bool:
+        """Whether what divides is taken not to be negative, on the way to what it was asked for."""
         divisions = [one.owner for one, most in self._known.items() if isinstance(one.owner, arith.DivSIOp) and most]
-        return [op for op in divisions if self._known[op.rhs] is None]
+        return any(self._known[op.rhs] is None for op in divisions)
 
     def _find(self, value: SSAValue) -> int | None:
         number = constant_value(value)
@@ -209,7 +204,7 @@ def _remainder(op: Operation, operands: list[int | None]) -> int | None:
 
 
 def _quotient(op: Operation, operands: list[int | None]) -> int | None:
-    """A scalar is taken not to be divided by a negative one, a number of tiles: the code looks (natural.py)."""
+    """A scalar is taken not to be divided by a negative one, a number of tiles (natural.py)."""
     dividend, divisor = operands
     if dividend is None or (divisor is None and is_tile(op.results[0].type)):
         return None

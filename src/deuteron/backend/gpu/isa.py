@@ -85,10 +85,6 @@ class ISA(ABC):
     def num_programs(self, b: Builder, axis: int) -> Value:
         """The extent of the grid along an axis."""
 
-    @abstractmethod
-    def stop_if(self, b: Builder, condition: Value) -> None:
-        """End the launch with an error where the code relied on what does not hold."""
-
     # -- memory ---
 
     @abstractmethod

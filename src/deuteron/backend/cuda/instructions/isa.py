@@ -97,9 +97,6 @@ class PTX(ISA):
     ) -> None:
         accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
 
-    def stop_if(self, b: Builder, condition: Value) -> None:
-        b.assembly(Touches.READS, "void", "@$0 trap;", "b", condition)
-
     def atomic_width(self, op: Operation) -> int:
         return atomics.width_of(op, self.machine)
 

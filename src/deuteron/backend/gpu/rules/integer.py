@@ -1,7 +1,6 @@
 """Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui.
 
 A shift by the width or more gives what shifting bit by bit would, which LLVM leaves open; so it does a division by 0.
-Where others rely on what divides being not negative (analysis/axis/natural.py) the launch ends with an error if it is.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from functools import partial
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis
-from deuteron.analysis.axis.natural import NATURAL_DIVISOR
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
@@ -59,8 +57,6 @@ def _equal_in_threads(value: SSAValue, layout: LinearLayout) -> list[Value] | No
 
 def _quotient(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
-        if NATURAL_DIVISOR in op.attributes:
-            ctx.isa.stop_if(ctx.b, ctx.b.icmp("slt", y, const(y.type, 0)))
         x, y = (first_of_equals(operand, ctx.info.derived(op).constancy) for operand in (x, y))
         divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, _divisor(ctx, y, signed))
         return each(lambda *values: division.quotient(ctx.b, *values, signed), divided, y)

@@ -30,7 +30,7 @@ from deuteron.analysis.addresses.strided_tile import ONE, Dimension, StridedTile
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.axis.natural import is_natural, rely_on_divisors
+from deuteron.analysis.axis.natural import is_natural
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
@@ -156,8 +156,6 @@ class _Rewrite:
     def _rewrite(self, load: LoadOp, tile: StridedTile) -> None:
         """Dimensions of the array that the box does not walk come first; the one of stride 1 last."""
         shape, b = shape_of(load.result.type), Builder.before(load)
-        for one in tile.dimensions:
-            rely_on_divisors(one.offset, self._hinted)
         dimensions = sorted(tile.dimensions, key=lambda one: (one.axis is not None, one.stride == ONE))
         extents = [1 if one.axis is None else shape[one.axis] for one in dimensions]
         type = TensorDescType(TensorType(element_type_of(load.result.type), extents))
