@@ -48,7 +48,7 @@ def test_a_text_that_relies_on_it(tmp_path):
 
 @deuteron.jit
 def tiles_in_groups(x, out, num_tiles_ptr, n, GROUP: tl.constexpr, BLOCK: tl.constexpr):
-    """A grid of more programs than there are tiles, as that of experts: those beyond them divide by what is negative."""
+    """A grid of more programs than tiles, as that of experts: those beyond them divide by what is negative."""
     pid, i = tl.program_id(0), tl.arange(0, BLOCK)
     num_tiles = tl.load(num_tiles_ptr)
     first = pid // (GROUP * 2) * GROUP

@@ -5,8 +5,8 @@
     k in range(n // 64 * 64, n, 64)        whatever n is: if it is negative, there is no such k
     k - 64                                 not known
 
-What divides has to be certainly not negative too, but for who `trusts` kernels to divide by numbers of tiles: passes for
-GPUs do, and `ranges`.
+What divides has to be certainly not negative too, but for who `trusts` kernels to divide by numbers of tiles: passes
+for GPUs do, and `ranges`.
 Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`, but for products with numbers so large
 that a launch of few programs is enough for it: no offset is such a product. What may be no address is in `ranges`.
 """
