@@ -114,10 +114,14 @@ def test_values_that_follow_one_another_share_registers():
     assert live_registers(PTX.replace("\tret;", f"\t.reg .b32 %r<102>;\n{moves}\tret;")) == 2
 
 
-@pytest.mark.parametrize(("count", "limits"), [(100, [None, "32"]), (500, ["128"])])
-def test_what_has_far_more_values_than_registers_is_given_all_at_once(monkeypatch, count, limits):
+@pytest.mark.parametrize(
+    ("count", "threads", "limits"),
+    [(100, 512, [None, "32"]), (500, 512, ["128"]), (500, 640, ["96"]), (500, 384, ["168"]), (900, 160, ["255"])],
+)
+def test_what_has_far_more_values_than_registers_is_given_all_at_once(monkeypatch, count, threads, limits):
+    """As many as a block can be launched with: 102 of 640 threads were refused by an H100, since warps get units."""
     monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(0))
-    assemble_to_fit(with_values(count), HOPPER, 0, True)
+    assemble_to_fit(with_values(count).replace(".reqntid 512", f".reqntid {threads}"), HOPPER, 0, True)
     found = [re.search(r"^\.maxnreg (\d+)$", text, re.MULTILINE) for text in assembler.texts]
     assert [match and match[1] for match in found] == limits
 

@@ -86,7 +86,7 @@ def assemble_to_fit(
 
 def _registers_for(machine: GPU, num_threads: int, ctas: int) -> int:
     """The most registers with which so many CTAs fit, one at least."""
-    counts = range(_most_registers(machine, num_threads), 0, -1)
+    counts = range(min(machine.registers.max_per_thread, machine.registers.count // num_threads), 0, -1)
     return next(count for count in counts if occupancy(machine, num_threads, count, 0).ctas >= max(ctas, 1))
 
 
@@ -99,7 +99,8 @@ def _limited(ptx: str, registers: int) -> str:
 
 
 def _most_registers(machine: GPU, num_threads: int) -> int:
-    return min(machine.registers.max_per_thread, machine.registers.count // num_threads)
+    """With which a CTA can be launched: 96 of 640 threads, since warps get them in units, and not 102."""
+    return _registers_for(machine, num_threads, 1)
 
 
 def _computes(ptx: str) -> bool:
