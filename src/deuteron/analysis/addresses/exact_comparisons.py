@@ -17,6 +17,7 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial
+from deuteron.analysis.addresses.strided_tile import ONE
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.axis.ranges import Most, relies_on
 from deuteron.ir.arith import CmpIOp, constant_value
@@ -24,7 +25,6 @@ from deuteron.ir.tt.function import function_of
 from deuteron.ir.types import bit_width_of, is_tile, shape_of
 
 LEAST, MOST = -(2**31), 2**31 - 1
-ONE = Polynomial.constant(1)
 
 
 def needed(known: TilePolynomials, op: CmpIOp, loop: scf.ForOp) -> list[Polynomial] | None:

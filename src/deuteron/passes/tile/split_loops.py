@@ -25,9 +25,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.addresses.exact_comparisons import ONE, fits_in_64_bits, least_in_tile, needed
+from deuteron.analysis.addresses.exact_comparisons import fits_in_64_bits, least_in_tile, needed
 from deuteron.analysis.addresses.polynomial import Polynomial
-from deuteron.analysis.addresses.strided_tile import positive
+from deuteron.analysis.addresses.strided_tile import ONE, positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
 from deuteron.analysis.axis.natural import MOST_ADDED, has_small_factors, is_natural
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
