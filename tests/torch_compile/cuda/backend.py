@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 GPU = torch.device("cuda", 0)
 
@@ -71,7 +72,22 @@ def _compile_on_gpu(graph: GraphModule, inputs: Sequence[Any], **options: Any) -
         if isinstance(module, GraphModule):
             _move(module)
     _move_tensors(inputs)
-    return compile_fx_inner(graph, inputs, **options)
+    compiled = compile_fx_inner(graph, inputs, **options)
+
+    def run(tensors: list[Any]) -> Any:
+        with _OnCpu():
+            return compiled(tensors)
+
+    run._boxed_call = True
+    return run
+
+
+class _OnCpu(TorchDispatchMode):
+    """Does what the generated code asks torch to do on the GPU, such as to draw random numbers, on the CPU."""
+
+    def __torch_dispatch__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        args, kwargs = pytree.tree_map(_on_cpu, (args, kwargs or {}))
+        return function(*args, **kwargs)
 
 
 def _move(graph: GraphModule) -> None:
@@ -86,6 +102,10 @@ def _move_tensors(values: Any) -> None:
     for value in pytree.tree_leaves(values):
         if isinstance(value, FakeTensor):
             value.fake_device = GPU
+
+
+def _on_cpu(value: Any) -> Any:
+    return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
 
 
 def _moved(value: Any) -> Any:
