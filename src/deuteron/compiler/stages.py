@@ -21,6 +21,7 @@ from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK
 from deuteron.backend.stage import Made, Stage, Unit
+from deuteron.backend.symbols import symbol_of
 from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
@@ -64,7 +65,7 @@ class Walk:
             product = stage.parse(without_metadata(stage, text), file)
             if stage.describe is not None:
                 name, params = stage.describe(product)
-                self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or name)
+                self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or symbol_of(name))
             else:
                 self.code_file = file
             if stage.input is None:

@@ -58,4 +58,4 @@ def test_in_kernels(compare, rng, dtype, n):
 def test_large_angles_are_no_code_for_each_lane(lower_python, lower_module):
     x = np.zeros(64, np.float32)
     text = lower_module(lower_python(waves, [x, x, 64], {"N": 64}), "sapphirerapids").llir
-    assert "double" not in text and text.count("call { float, float, i32 } @reduce_large_float") <= 4
+    assert "double" not in text and text.count("call { float, float, i32 } @reduce_large.float") <= 4

@@ -20,6 +20,7 @@ from typing import Any
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value
+from deuteron.errors import InternalError
 
 _PLACE = re.compile(r"!dbg (!\d+)")
 
@@ -65,8 +66,11 @@ class Module:
         convention, which a kernel has on a GPU. It is built with a `kind` of builder.
 
         External ones have hidden visibility: found by whatever is linked into the same program or library,
-        and nowhere else, so that position-independent code may call them directly.
+        and nowhere else, so that position-independent code may call them directly. The name is one that has not been
+        given yet.
         """
+        if name in self._functions:
+            raise InternalError(f"two functions of module '{self.name}' are called '{name}'")
         prefix = {"external": "hidden"}.get(linkage, linkage)
         builder = kind(self, name, return_type, parameters, prefix, attributes, self.fast_math)
         self._functions[name] = builder

@@ -8,7 +8,7 @@ r is a sum of two floats. Up to 2**17, pi/2 is taken in three parts (Cody and Wa
 exact, that times the second as a sum of two, and what the difference loses is found by Knuth's sum. Beyond, a function
 of the module multiplies x with the bits of 1 / (2 pi) that matter (Payne and Hanek):
 
-    { float r, float rest, i32 n } @reduce_large_float(float x)       NaN for infinity
+    { float r, float rest, i32 n } @reduce_large.float(float x)       NaN for infinity
 
 x is m * 2**k with a whole m of 24 bits. Of the bits of 1 / (2 pi) only 96 matter, those from position k on: what stands
 before gives whole turns, what comes after is below the result's precision. m times them, as three products of 32-bit
@@ -35,7 +35,7 @@ _LARGE = 2.0**17
 _SIN = (-0.16666653752326965, 0.00833214819431305, -0.0001951353915501386)
 _COS = (0.04166664555668831, -0.0013887298991903663, 2.4431163183180615e-05)
 
-_NAME = "reduce_large_float"
+_NAME = "reduce_large.float"
 _RESULT = "{ float, float, i32 }"
 _TAU = (6.2831854820251465, -1.7484555314695172e-07)
 # 32 zeros go before the bits, as k is -32 and more; k is 104 at most.

@@ -1,6 +1,6 @@
 """Angles too large for pi/2 in three parts: reduced exactly, one lane at a time, by a function of the module.
 
-    { double r, double rest, i64 n } @reduce_large_angle(double x)
+    { double r, double rest, i64 n } @reduce_large.double(double x)
 
     x = r + rest + n pi/2 modulo 2 pi, |r| <= pi/4; NaN for infinity
 
@@ -24,7 +24,7 @@ from deuteron.backend.math.polynomial import magnitude, number
 
 Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
 
-_NAME = "reduce_large_angle"
+_NAME = "reduce_large.double"
 _UNSEEN_BITS = (1 << 11) - 1  # of an i64, those that a double has no room for
 _TAU_REST = 2.4492935982947064e-16
 _PLAIN = FloatUnit(fuses=False, rounds=False, doubles=True)

@@ -1,6 +1,6 @@
 """Accesses that are checked against the arrays of the launch, with the option `check="bounds"`.
 
-tl.load(x_ptr + i)       if not rotr(first - lowest, 2) < count: which lane is outside? tell_failure(number, lane, ...)
+tl.load(x_ptr + i)       if not rotr(first - lowest, 2) < count: which lane is outside? stopping.tell(number, lane, ...)
                          load <16 x float>, first
 
 One comparison for the lanes together; where it does not hold, each lane that is on. What is loaded or stored is aligned
@@ -217,7 +217,7 @@ def _lane_of(b: Builder, value: Value, lane: Value) -> Value:
 
 
 _MORE = [("i64", "num_bytes"), ("i64", "reach"), ("i64", "base"), ("ptr", "control"), ("ptr", "last")]
-_IS_OUTSIDE = "is_outside"
+_IS_OUTSIDE = "bounds.is_outside"
 
 
 def _define_first_outside(ctx: Context, name: str, lanes: int) -> None:

@@ -15,7 +15,7 @@ from deuteron.backend.cpu.launch.control import FAILED, Control
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, zero
 
-_TELL = "tell_failure"
+_TELL = "stopping.tell"
 
 
 @dataclass(frozen=True)
