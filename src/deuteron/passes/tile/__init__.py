@@ -20,6 +20,7 @@ from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescript
 from deuteron.passes.tile.roll_loops import RollLoops
 from deuteron.passes.tile.split_loops import SplitLoops
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
+from deuteron.passes.tile.unroll_accumulations import UnrollAccumulations
 from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unroll_short_loops import UnrollShortLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
@@ -56,7 +57,7 @@ def tile_passes(
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.
-        *([UnrollShortLoops()] if loads_ahead else []),
+        UnrollShortLoops() if loads_ahead else UnrollAccumulations(),
         # As above. After it: what asks to be unrolled is left to it.
         UnrollLoops(),
         # After unrolling: of known bounds it makes one loop.
