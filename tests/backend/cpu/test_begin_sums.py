@@ -9,7 +9,7 @@ import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
+from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.target import cpu_target
 from tests.backend.cpu.amx_machine import amx_machine
@@ -74,8 +74,8 @@ def test_which_sums_are_begun(lower_python, rng, bfloat16, form, count, is_int):
     args = [*_arguments(rng, np.int8 if is_int else bfloat16, is_int, (3,)), 5, 1]
     constexprs = {"FORM": form, "ACC": tl.int32 if is_int else tl.float32, "BK": 64 if is_int else 32}
     plan = plan_function(kernel_of(lower_python(groups, args, constexprs), cpu_target("emeraldrapids", "")))
-    find_needed_rows(plan)
+    find_needed_sums(plan)
     begin_sums(plan)
     dots = list(dots_of(plan.body))
-    partly = sum(bool(dot.needed_rows) for dot in dots) if is_int else 0
+    partly = sum(bool(dot.needed_rows or dot.needed_columns) for dot in dots) if is_int else 0
     assert sum(dot.begins_sums for dot in dots) == count - min(count, partly)

@@ -38,7 +38,8 @@ from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import drop_copies, read_directly
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
 from deuteron.backend.cpu.plan.marks import product_of
-from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
+from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
+from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
@@ -110,7 +111,8 @@ def lower_module(
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
-    find_needed_rows(plan)
+    find_needed_sums(plan)
+    find_needed_depth(plan)
     if not asserts:
         read_directly(plan)
     begin_sums(plan)

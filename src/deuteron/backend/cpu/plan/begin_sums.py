@@ -5,8 +5,8 @@
 
 That is for products of several steps of a loop that are computed together, of which nothing else in the loop sees the
 sums (`steps_together.py`): to clear 64 x 64 of them and to read them takes as long as products on tiles of a depth of
-32. Rows of them that are not needed (`needed_rows.py`) are not written at all then; integers, by which something might
-be divided, are cleared where there are such rows.
+32. What of them is not needed (`needed_sums.py`) is not written at all then; integers, by which something might
+be divided, are cleared where there is such.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _begin_in(region: Region) -> None:
 
 
 def _can_begin(dot: Dot) -> bool:
-    return dot.steps > 1 and (is_float(dot.op.c.type) or not dot.needed_rows)
+    return dot.steps > 1 and (is_float(dot.op.c.type) or not (dot.needed_rows or dot.needed_columns))
 
 
 def _move_clearing(region: Region, loop: For, dot: Dot) -> bool:

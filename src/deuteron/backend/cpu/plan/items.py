@@ -85,7 +85,8 @@ class Dot:
     already. Its `b` may be the transpose of B.
     Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: how A is
     read from the arguments, and is not in its place.
-    `needed_rows`: limits of each store of what is computed of the result, if only rows below one of each are seen.
+    `needed_rows`, `needed_columns`: limits of each store of what is computed of the result, if only what is below one
+    of each is seen. `needed_depth`: limits of both operands, if they are 0 beyond one of each.
     `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory. `awaited`: stores of
     rows of what is computed of the result, behind the loop, whose addresses are known in it.
     """
@@ -101,6 +102,8 @@ class Dot:
     from_zero: bool = False
     direct: Direct | None = None
     needed_rows: tuple[tuple[Limit, ...], ...] = ()
+    needed_columns: tuple[tuple[Limit, ...], ...] = ()
+    needed_depth: tuple[tuple[Limit, ...], ...] = ()
     begins_sums: bool = False
     awaited: tuple[Operation, ...] = ()
     time: int = 0

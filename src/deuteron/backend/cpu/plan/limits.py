@@ -79,11 +79,13 @@ def full_mask(plan: Plan, mask: SSAValue) -> FullMask | None:
     return FullMask(tuple(limits), tuple(fixed))
 
 
-def limits_of(plan: Plan, mask: SSAValue) -> list[Limit]:
-    """Those of a mask of two dimensions along the first of them, which are the same along the second."""
+def limits_of(plan: Plan, mask: SSAValue, index: Index, axes: tuple[int, int]) -> list[Limit]:
+    """Those of a mask that is taken at an index of two dimensions along the first of these axes, which are the same
+    along the second.
+    """
     steps = _StepsOfNumbers(plan)
-    compared = _compared(plan, mask, identity_index(shape_of(mask.type)))
-    return [limit for taken in compared if (limit := _limit(steps, *taken, (0, 1))) is not None]
+    compared = _compared(plan, mask, index)
+    return [limit for taken in compared if (limit := _limit(steps, *taken, axes)) is not None]
 
 
 def _masks(plan: Plan, nest: Nest) -> Iterator[tuple[SSAValue, Index, bool]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deuteron.backend.cpu.products.blocking import TILE, MatmulShape, block_steps, row_blocks, tile_columns
+from deuteron.backend.cpu.products.blocking import TILE, MatmulShape, needed_blocks, tile_columns
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE, TILEZERO
@@ -61,20 +61,21 @@ def emit_tile_matmul(
     from_zero: bool | Value = False,
     row_bytes: Value | None = None,
     needed_rows: Value | None = None,
+    needed_columns: Value | None = None,
 ) -> None:
     """C += A @ B; elements of operands are lanes here, in the shape too. Its m and n are multiples of 16;
     its k is one, or divides 16.
 
     `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
-    `row_bytes`: the distance between rows of A where that is not `shape.lda`. `needed_rows`: how many of C have to
-    be there.
+    `row_bytes`: the distance between rows of A where that is not `shape.lda`. `needed_rows`, `needed_columns`: how many
+    of C have to be there.
     """
     row_bytes, depth = row_bytes or const("i64", shape.lda * _LANE_BYTES), depth or const("i64", shape.k)
     if shape.k % TILE == 0:
-        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes, needed_rows))
+        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes, needed_rows, needed_columns))
         return
     whole, rest = b.and_(depth, const("i64", -TILE)), b.and_(depth, const("i64", TILE - 1))
-    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes, needed_rows)
+    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes, needed_rows, needed_columns)
     _emit_blocks(kernel)
     with b.if_(b.icmp("ne", rest, const("i64", 0)), "rest"):
         _emit_narrow_configuration(b, rest, shape.k)
@@ -92,9 +93,9 @@ def _emit_narrow_configuration(b: Builder, lanes: Value, unit: int) -> None:
 
 def _emit_blocks(kernel: _Kernel) -> None:
     b, shape = kernel.b, kernel.shape
-    for first, last, columns in block_steps(shape.n, tile_columns(shape.n), TILE):
-        with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
-            for top, bottom, rows in row_blocks(b, shape.m, _ROWS, TILE, kernel.needed_rows):
+    for first, last, columns in needed_blocks(b, shape.n, tile_columns(shape.n), TILE, kernel.needed_columns):
+        with b.loop(first, last, const("i64", columns), hint="column") as column:
+            for top, bottom, rows in needed_blocks(b, shape.m, _ROWS, TILE, kernel.needed_rows):
                 with b.loop(top, bottom, const("i64", rows), hint="row") as row:
                     kernel.emit_block(row.index, column.index, rows // TILE, columns // TILE)
 
@@ -111,6 +112,7 @@ class _Kernel:
     from_zero: bool | Value
     row_bytes: Value  # of A
     needed_rows: Value | None
+    needed_columns: Value | None
 
     def beyond(self, first: Value, depth: Value) -> _Kernel:
         """Adds the products of so many lanes more, from this one on."""

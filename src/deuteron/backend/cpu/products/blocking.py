@@ -62,7 +62,12 @@ def choose_blocking(shape: MatmulShape, vector_width: int, registers: int) -> Bl
     vectors = min(2, shape.n // width)
     rows = min(accumulators // vectors, shape.m)
     vectors = min(accumulators // rows, shape.n // width)
-    return Blocking(rows, vectors, width, unroll=4 if shape.k % 4 == 0 else 1)
+    return Blocking(rows, vectors, width, depth_step(shape.k))
+
+
+def depth_step(k: int) -> int:
+    """How many steps along k a block on vectors is computed in at a time."""
+    return 4 if k % 4 == 0 else 1
 
 
 def block_columns(m: int, n: int, vector_width: int, registers: int) -> int:
@@ -86,12 +91,14 @@ def block_steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int
         start = stop
 
 
-def row_blocks(b: Builder, m: int, rows: int, unit: int, needed: Value | None) -> Iterator[tuple[Value, Value, int]]:
-    """(start, stop, step) of the loops over rows: blocks of `rows`, as many as there are rows `needed` for. Of one or
-    two blocks those that are filled by more than half, and one of half as many rows for what is left: where there are
-    more, that would be more to compile than is saved.
+def needed_blocks(
+    b: Builder, size: int, whole: int, unit: int, needed: Value | None
+) -> Iterator[tuple[Value, Value, int]]:
+    """(start, stop, step) of the loops over rows or columns: blocks of `whole`, as many as are `needed`. Of one or two
+    blocks those that are filled by more than half, and one of half as many for what is left: where there are more,
+    that would be more to compile than is saved.
     """
-    for first, last, step in block_steps(m, rows, unit):
+    for first, last, step in block_steps(size, whole, unit):
         top, bottom, half = const("i64", first), const("i64", last), step // 2
         if needed is None:
             yield top, bottom, step

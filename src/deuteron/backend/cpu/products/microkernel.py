@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.products.blocking import Blocking, MatmulShape, block_steps, choose_blocking, row_blocks
+from deuteron.backend.cpu.products.blocking import Blocking, MatmulShape, choose_blocking, needed_blocks
 from deuteron.backend.cpu.products.products import VectorProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, width, zero
@@ -38,22 +38,24 @@ def emit_matmul(
     from_zero: bool | Value = False,
     row_bytes: Value | None = None,
     needed_rows: Value | None = None,
+    needed_columns: Value | None = None,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
     C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
     are. `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
     `from_zero`: C = A @ B. `row_bytes`: how far the rows of A are apart, which may begin anywhere then.
-    `needed_rows`: how many of C have to be there.
+    `needed_rows`, `needed_columns`: how many of C have to be there.
     """
     blocking = choose_blocking(shape, vector_width, registers)
     kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k), from_zero, row_bytes)
-    for first, last, columns in block_steps(shape.n, blocking.columns, blocking.vector_width):
+    unit = blocking.vector_width
+    for first, last, columns in needed_blocks(b, shape.n, blocking.columns, unit, needed_columns):
         vector_width = min(blocking.vector_width, columns)
         vectors = columns // vector_width
-        with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
+        with b.loop(first, last, const("i64", columns), hint="column") as column:
             excess = kernel.emit_excess(column.index, vectors, vector_width)
-            for top, bottom, rows in row_blocks(b, shape.m, blocking.rows, 1, needed_rows):
+            for top, bottom, rows in needed_blocks(b, shape.m, blocking.rows, 1, needed_rows):
                 with b.loop(top, bottom, const("i64", rows), hint="row") as row:
                     kernel.emit_block(row.index, column.index, rows, vectors, vector_width, excess)
 

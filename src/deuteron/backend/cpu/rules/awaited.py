@@ -12,7 +12,7 @@ from __future__ import annotations
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, one_element
 from deuteron.backend.cpu.plan.items import Dot
-from deuteron.backend.cpu.rules.matrix import needed_rows
+from deuteron.backend.cpu.rules.matrix import elements_needed
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.memory import StoreOp
@@ -26,7 +26,7 @@ def ask_for_stores(ctx: Context, item: Dot, number: Value) -> None:
     """Of a product, in the iteration of this number of its loop."""
     for store in item.awaited:
         m, n = shape_of(store.ptr.type)
-        rows = needed_rows(ctx, item) if item.needed_rows else const("i64", m)
+        rows = elements_needed(ctx, item.needed_rows, m) if item.needed_rows else const("i64", m)
         b = ctx.emitter.innermost()
         if store in ctx.streams.stores:
             rows = b.select(ctx.program["streams"], const("i64", 0), rows)

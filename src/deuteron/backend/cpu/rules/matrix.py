@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
@@ -13,6 +14,7 @@ from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.products.amx import emit_tile_matmul
+from deuteron.backend.cpu.products.blocking import TILE, depth_step
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.packing import emit_packed
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
@@ -38,10 +40,11 @@ def emit_dot(ctx: Context, item: Dot) -> None:
         addresses[0], row_bytes = _rows_in_memory(ctx, item)
     elif item.direct is not None:
         addresses[0], row_bytes = _rows_or_copies(ctx, item, addresses[0])
+    depth = _depth(ctx, item)
     if item.steps == 1:
-        _emit_product(ctx, item, addresses, row_bytes)
+        _emit_product(ctx, item, addresses, row_bytes, depth if item.needed_depth else None)
     else:
-        _emit_steps(ctx, item, addresses, row_bytes)
+        _emit_steps(ctx, item, addresses, row_bytes, depth)
     if loop is not None:
         emitter.close_loop(loop)
 
@@ -68,12 +71,26 @@ def _rows_or_copies(ctx: Context, item: Dot, copies: Value) -> tuple[Value, Valu
     return b.select(is_direct, rows, copies), b.select(is_direct, row_bytes, pitch)
 
 
-def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None) -> None:
-    """The product of the steps so far, if as many are kept as there is room for, or no other follows."""
+def _depth(ctx: Context, item: Dot) -> Value:
+    """How many lanes along k this step has to be computed of: those up to the limits, in whole steps of the product."""
+    _, _, lanes = _sizes(item)
+    if not item.needed_depth:
+        return const("i64", lanes)
+    group, unit = item.product.group if item.product else 1, depth_unit(item.product, lanes)
+    elements = elements_needed(ctx, item.needed_depth, lanes * group)
+    b, unit = ctx.emitter.innermost(), unit * group
+    units = b.udiv(b.add(elements, const("i64", unit - 1)), const("i64", unit))
+    return b.mul(units, const("i64", unit // group))
+
+
+def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None, depth: Value) -> None:
+    """The product of the steps so far, if as many are kept as there is room for, or no other follows. Of those before
+    the last all lanes count.
+    """
     b, step = ctx.emitter.innermost(), ctx.step
     _, _, lanes = _sizes(item)
     with b.if_(step.is_last, "product"):
-        depth = b.mul(b.add(step.number, const("i64", 1)), const("i64", lanes))
+        depth = b.add(b.mul(step.number, const("i64", lanes)), depth)
         _emit_product(ctx, item, addresses, row_bytes, depth)
 
 
@@ -102,7 +119,9 @@ def _emit_product(
     if item.packed is not None:
         bm = address(ctx, item.packed)
     from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
-    given = depth, from_zero, row_bytes, needed_rows(ctx, item) if item.needed_rows else None
+    m, n, _ = _sizes(item)
+    needed = [_needed(ctx, limits, extent) for limits, extent in ((item.needed_rows, m), (item.needed_columns, n))]
+    given = depth, from_zero, row_bytes, *needed
     ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, *given)
@@ -113,19 +132,24 @@ def _emit_product(
     emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
 
 
-def needed_rows(ctx: Context, item: Dot) -> Value:
-    """How many rows there have to be for all stores: for each those below the lowest of its limits."""
-    ctx.tiles.clear()
-    m, b = shape_of(item.op.result.type)[-2], ctx.emitter.innermost()
-    of_stores = [[_below(ctx, limit, m) for limit in limits] for limits in item.needed_rows]
-    ctx.tiles.clear()
-    rows = functools.reduce(b.umax, [functools.reduce(b.umin, limits) for limits in of_stores])
-    return b.zext(rows, "i64")
+def _needed(ctx: Context, limits: Sequence[Sequence[Limit]], extent: int) -> Value | None:
+    return elements_needed(ctx, limits, extent) if limits else None
 
 
-def _below(ctx: Context, limit: Limit, m: int) -> Value:
-    """How many rows there are up to a limit."""
-    return elements_before(ctx, limit, first_element(limit.index), m)[1]
+def elements_needed(ctx: Context, limits: Sequence[Sequence[Limit]], extent: int) -> Value:
+    """How many rows, columns or elements along k there have to be for all stores, or both operands: for each those
+    below the lowest of its limits.
+    """
+    ctx.tiles.clear()
+    b = ctx.emitter.innermost()
+    of_each = [[_below(ctx, limit, extent) for limit in own] for own in limits]
+    ctx.tiles.clear()
+    return b.zext(functools.reduce(b.umax, [functools.reduce(b.umin, own) for own in of_each]), "i64")
+
+
+def _below(ctx: Context, limit: Limit, extent: int) -> Value:
+    """How many elements there are up to a limit."""
+    return elements_before(ctx, limit, first_element(limit.index), extent)[1]
 
 
 def _plain_product(item: Dot) -> PlainProduct:
@@ -136,6 +160,11 @@ def _plain_product(item: Dot) -> PlainProduct:
         message = f"tt.dot of {types} into {item.op.c.type}: accumulate floats in fp32 (fp64 in fp64), integers in i32."
         raise CompilationError(message, *from_attribute(item.op.location))
     return plain_product(type)
+
+
+def depth_unit(product: NativeProduct | None, lanes: int) -> int:
+    """A product of so many lanes is computed in steps of how many: of tiles, or of what is unrolled."""
+    return min(TILE, lanes) if isinstance(product, TileProduct) else depth_step(lanes)
 
 
 def _sizes(item: Dot) -> tuple[int, int, int]:

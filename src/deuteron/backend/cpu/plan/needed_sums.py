@@ -1,19 +1,21 @@
-"""Finds which rows of a product anybody sees: where all that is computed of it is stored under a mask with a limit.
+"""Finds which rows and columns of a product anybody sees: where all that is computed of it is stored under a mask with
+limits.
 
     for k in ...: acc = tl.dot(a, b, acc)                           tiles of 16 rows, M = 1
     tl.store(c + ..., acc, mask=(rows < M)[:, None] & ...)          rows below M - rows[0] are needed
 
-Rows from there on are not computed: they keep what the sums begin with, and no store shows it. What stands between the
-product and its stores is arithmetic, element by element. The limit is computed at the product, so of what is known
-there: arguments, program ids, scalars of the loops around it. Stores whose addresses are known there, too, are awaited
-(`rules/awaited.py`).
+What is beyond them is not computed: it keeps what the sums begin with, and no store shows it. What stands between the
+product and its stores is arithmetic, element by element, also from one iteration of a loop to the next, as where
+attention scales its sums. The limit is computed at the product, so of what is known there: arguments, program ids,
+scalars of the loops around it. Stores whose addresses are known there, too, are awaited (`rules/awaited.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.plan import ops
@@ -23,22 +25,28 @@ from deuteron.backend.cpu.plan.limits import limits_of
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
-from deuteron.backend.cpu.plan.steps_together import is_sum_of_loop
 from deuteron.ir.effects import is_pure
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_tile, shape_of
 
+_ADDED, _BOUNDS = 2, 3  # the operand of a product that it is added to, and of a loop those before the carried ones
 
-def find_needed_rows(plan: Plan) -> None:
-    """Give products the limits of each of their stores; the rows below one of each store, the lowest, are needed. Also
-    the stores that those of a loop's steps await.
+
+def find_needed_sums(plan: Plan) -> None:
+    """Give products the limits of each of their stores; the rows, and columns, below one of each store, the lowest, are
+    needed. Also the stores that those of a loop's steps await.
     """
     for item in dots_of(plan.body):
         stores = _stores_of(item.op) if len(shape_of(item.op.result.type)) == 2 else None
         if stores:
-            limits = [_known_limits(plan, item.op, store) for store in stores]
-            item.needed_rows = tuple(limits) if all(limits) else ()
+            item.needed_rows, item.needed_columns = (_needed(plan, item.op, stores, axis) for axis in range(2))
             item.awaited = tuple(store for store in stores if item.steps > 1 and _is_awaited(plan, item.op, store))
+
+
+def _needed(plan: Plan, op: Operation, stores: Sequence[StoreOp], axis: int) -> tuple[tuple[Limit, ...], ...]:
+    limits = [_known_limits(plan, op, store, axis) for store in stores]
+    return tuple(limits) if all(limits) else ()
 
 
 def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
@@ -50,18 +58,32 @@ def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
 
 def _stores_of(op: Operation) -> list[StoreOp] | None:
     """Those of what is computed of a product; None if it is used for anything else."""
-    result = op.parent_op().results[op.c.index - 1] if is_sum_of_loop(op) else op.result
-    stores, pending, seen = [], [result], {result}
+    stores, pending, seen = [], [op.result], {op.result}
     while pending:
         value = pending.pop()
         for use in value.uses:
             if isinstance(use.operation, StoreOp) and use.operation.operands[use.index] is use.operation.value:
                 stores.append(use.operation)
-            elif not _is_by_element(use.operation, value):
+                continue
+            made = _made_by_element(use, value)
+            if made is None:
                 return None
-            pending += [made for made in use.operation.results if made not in seen]
-            seen.update(use.operation.results)
+            pending += [one for one in made if one not in seen]
+            seen.update(made)
     return stores
+
+
+def _made_by_element(use: Use, value: SSAValue) -> Sequence[SSAValue] | None:
+    """What an element of which is computed of the value's element at the same index; None if it is used otherwise."""
+    op = use.operation
+    if isinstance(op, DotOp) and use.index == _ADDED:
+        return op.results
+    if isinstance(op, scf.YieldOp) and isinstance(loop := op.parent_op(), scf.ForOp):
+        return [loop.results[use.index], loop.body.block.args[use.index + 1]]
+    if isinstance(op, scf.ForOp):
+        number = use.index - _BOUNDS
+        return [op.results[number], op.body.block.args[number + 1]]
+    return op.results if _is_by_element(op, value) else None
 
 
 def _is_by_element(op: Operation, operand: SSAValue) -> bool:
@@ -73,12 +95,18 @@ def _is_by_element(op: Operation, operand: SSAValue) -> bool:
     return same and all(at == index for value, at in declared.operands_at(op, index) if value is operand)
 
 
-def _known_limits(plan: Plan, op: Operation, store: StoreOp) -> tuple[Limit, ...]:
+def _known_limits(plan: Plan, op: Operation, store: StoreOp, axis: int) -> tuple[Limit, ...]:
     if store.mask is None or store.parent_block() not in _blocks_around(op):
         return ()
+    index = identity_index(shape_of(store.mask.type))
+    return known_limits(plan, op, limits_of(plan, store.mask, index, (axis, 1 - axis)))
+
+
+def known_limits(plan: Plan, op: Operation, limits: Sequence[Limit]) -> tuple[Limit, ...]:
+    """Those beyond which a mask is off that can be computed where an op stands."""
     return tuple(
         limit
-        for limit in limits_of(plan, store.mask)
+        for limit in limits
         if limit.is_below and all(_is_known(plan, value, op) for value in (limit.counted, limit.bound))
     )
 

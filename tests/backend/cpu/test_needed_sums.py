@@ -1,4 +1,6 @@
-"""Products of which only some rows are stored: which are found, and that the stored ones are what they were."""
+"""Products of which only some rows and columns are stored, or whose operands end in zeros: which are found, and that
+what is stored is what it was.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import pytest
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
+from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
+from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.target import cpu_target
 
@@ -111,7 +114,7 @@ def limits(lower_python):
     def find(kernel, args, constexprs) -> list[list[int]]:
         module = lower_python(kernel, args, constexprs)
         plan = plan_function(kernel_of(module, cpu_target("x86-64-v3", "")))
-        find_needed_rows(plan)
+        find_needed_sums(plan)
         return [[len(limits) for limits in item.needed_rows] for item in dots_of(plan.body)]
 
     return find
@@ -145,5 +148,85 @@ def test_stores_that_are_awaited(compare, lower_python, rng, mode):
     sizes = {"BM": 32, "BK": 16, "MODE": mode}
     compare(two_outputs, args, sizes, cpus=CPUS, tolerance=0)
     plan = plan_function(kernel_of(lower_python(two_outputs, args, sizes), cpu_target("x86-64-v3", "")))
-    find_needed_rows(plan)
+    find_needed_sums(plan)
     assert [len(item.awaited) for item in dots_of(plan.body)] == [AWAITED[mode]]
+
+
+@pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8"])
+@pytest.mark.parametrize(("n", "k"), [(3, 5), (17, 64), (33, 31), (49, 77), (64, 129)])
+def test_columns_and_depth(compare, rng, bfloat16, type, n, k):
+    dtype = bfloat16 if type == "bfloat16" else type
+    a, b = rng.integers(-4, 5, (21, k)).astype(dtype), np.zeros(k * n + 64, dtype)
+    b[: k * n] = rng.integers(-4, 5, k * n).astype(dtype)
+    out = np.full((21, n), 77, "int32" if type == "int8" else "float32")
+    args = [a, b, np.zeros(n, "float32"), out, np.zeros(1, "float32"), 21, n, k]
+    sizes = {"MODE": "plain", "BM": 32, "BN": 64, "BK": 64}
+    compare(few_rows, args, sizes, grid=(1, 1), cpus=CPUS, tolerance=0)
+
+
+def by_halves(a, b, c, K, MODE: tl.constexpr, BK: tl.constexpr):
+    """Which of the operands is 0 beyond K."""
+    i, ks = tl.arange(0, 16), tl.arange(0, BK)
+    acc = tl.zeros((16, 16), tl.float32)
+    for k in range(0, 64, BK):
+        in_k = k + ks < K
+        at_a, at_b = a + i[:, None] * 64 + (k + ks)[None, :], b + (k + ks)[:, None] * 16 + i[None, :]
+        other = 1.0 if MODE == "ones" else 0.0
+        left = tl.load(at_a, mask=in_k[None, :], other=0.0) if MODE != "only b" else tl.load(at_a)
+        right = tl.load(at_b, mask=in_k[:, None], other=other) if MODE != "only a" else tl.load(at_b)
+        if MODE == "shifted":
+            right += 1.0
+        acc = tl.dot(left, right, acc)
+    tl.store(c + i[:, None] * 16 + i[None, :], acc)
+
+
+HALVES = {"both": [1, 1], "only a": [], "only b": [], "ones": [], "shifted": []}
+
+
+@pytest.mark.parametrize("mode", HALVES)
+@pytest.mark.parametrize("depth", [16, 64])
+def test_only_products_of_two_zeros_are_left_out(compare, lower_python, rng, mode, depth):
+    """Of one zero and an infinity a sum is not a number."""
+    a, b = rng.integers(-4, 5, (16, 64)).astype(np.float32), rng.integers(-4, 5, (64, 16)).astype(np.float32)
+    a[3, 60], b[61, 5], b[50, 7] = np.inf, np.nan, -np.inf
+    args, sizes = [a, b, np.zeros((16, 16), np.float32), 41], {"MODE": mode, "BK": depth}
+    compare(by_halves, args, sizes, cpus=CPUS, tolerance=0)
+    plan = plan_function(kernel_of(lower_python(by_halves, args, sizes), cpu_target("x86-64-v3", "")))
+    find_needed_depth(plan)
+    assert [[len(limits) for limits in item.needed_depth] for item in dots_of(plan.body)] == [HALVES[mode]]
+
+
+def padded_heads(q, k, v, o, T, D, BD: tl.constexpr):
+    """Sums that a loop scales before it adds to them, and whose columns beyond D nobody stores."""
+    i, d = tl.arange(0, 32), tl.arange(0, BD)
+    own = tl.load(q + i[:, None] * D + d[None, :], mask=(i[:, None] < T) & (d[None, :] < D), other=0.0)
+    most, total = tl.full((32,), float("-inf"), tl.float32), tl.zeros((32,), tl.float32)
+    acc = tl.zeros((32, BD), tl.float32)
+    for first in range(0, T, 32):
+        at = first + i
+        key = tl.load(k + at[None, :] * D + d[:, None], mask=(at[None, :] < T) & (d[:, None] < D), other=0.0)
+        scores = tl.where(at[None, :] < T, tl.dot(own, key), float("-inf"))
+        higher = tl.maximum(most, tl.max(scores, 1))
+        p = tl.exp(scores - higher[:, None])
+        scale = tl.exp(most - higher)
+        total = total * scale + tl.sum(p, 1)
+        value = tl.load(v + at[:, None] * D + d[None, :], mask=(at[:, None] < T) & (d[None, :] < D), other=0.0)
+        acc = tl.dot(p.to(value.dtype), value, acc * scale[:, None])
+        most = higher
+    tl.store(o + i[:, None] * D + d[None, :], acc / total[:, None], mask=(i[:, None] < T) & (d[None, :] < D))
+
+
+@pytest.mark.parametrize("type", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("tokens", "head"), [(32, 40), (50, 33), (7, 48), (64, 64)])
+def test_heads_narrower_than_their_tiles(compare, lower_python, rng, bfloat16, type, tokens, head):
+    dtype = bfloat16 if type == "bfloat16" else type
+    q, k, v = (rng.standard_normal((64, head)).astype(dtype) for _ in range(3))
+    args = [q, k, v, np.full((64, head), 77, np.float32), tokens, head]
+    compare(padded_heads, args, {"BD": 64}, cpus=CPUS, tolerance=2e-2 if type == "bfloat16" else 1e-5)
+    plan = plan_function(kernel_of(lower_python(padded_heads, args, {"BD": 64}), cpu_target("x86-64-v3", "")))
+    find_needed_sums(plan)
+    find_needed_depth(plan)
+    dots = list(dots_of(plan.body))  # of full blocks of keys, and of the last one
+    assert [bool(item.needed_depth) for item in dots] == [True, False, True, False]
+    assert [bool(item.needed_columns) for item in dots] == [False, True, False, True]
+    assert [bool(item.needed_rows) for item in dots] == [False, True, False, True]
