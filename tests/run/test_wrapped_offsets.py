@@ -107,3 +107,26 @@ def test_bounds_that_are_no_sizes(draw, poisoned, shift, n):
     shifted_bounds[(2,)](a, b, out, n, 128, SHIFT=shift)
     expected = np.where((np.arange(128) + shift < n)[:, None], a.astype(np.float64), 0) @ b.astype(np.float64)
     np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def moved_on(x, out, counts, start, BLOCK: tl.constexpr):
+    """Of the offsets those which have wrapped around are in the arrays, to which the pointers are 2**31 further on."""
+    i, far = tl.arange(0, BLOCK), tl.full((), 2**31, tl.int64)
+    at = start + i
+    tl.store(out + far + at, tl.load(x + far + at, mask=at < 0, other=-1), mask=at < 0)
+    tl.atomic_add(counts + far + at, i, mask=at < 0)
+    tl.store(out + BLOCK + i, (x + far + at).to(tl.int64) - x.to(tl.int64))
+
+
+@pytest.mark.parametrize("before", [1, 60, 64, 100])
+def test_offsets_that_wrap_into_an_array(draw, poisoned, before):
+    x, out, counts = draw("int32", 128), poisoned("int32", 256), np.zeros(128, np.int32)
+    expected = out.copy()
+    moved_on[(1,)](x, out, counts, 2**31 - before, BLOCK=128)
+    expected[: 128 - before] = x[: 128 - before]
+    lanes = np.arange(128)
+    at = 2**31 - before + lanes - 2**32 * (lanes >= before) + 2**31
+    expected[128:] = (4 * at).astype(np.int32)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(counts, np.where(lanes < 128 - before, lanes + before, 0))

@@ -5,8 +5,9 @@
     advance(Uniform(p), Affine(b, 1))    Affine(p + 4 * b, 4)          tt.addptr of a pointer to f32
 
 Integers of 32 bits that are widened to be an offset are taken as not overflowing in the lanes that are used, as whoever
-computes offsets does; as values they wrap, and so does what is computed of them (`Affine.elements`). Narrower ones are
-no offsets. What overflows on the way to an offset does no harm, since bases and steps wrap as their type does.
+computes offsets does; as values they wrap, and so does what is computed of them, addresses as well (`Affine.elements`).
+Narrower ones are no offsets. What overflows on the way to an offset does no harm, since bases and steps wrap as their
+type does.
 """
 
 from __future__ import annotations
@@ -133,7 +134,10 @@ def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes
         return Uniform(base, level)
     steps = _step(pointer), _scale(b, _step(wide), const("i64", element_bytes))
     step = sum(steps) if all(isinstance(s, int) for s in steps) else b.add(*(_step_value(s, "i64") for s in steps))
-    return Affine(base, step, lanes_of(pointer, offset), level)
+    elements = None
+    if any(isinstance(fragment, Affine) and fragment.elements is not None for fragment in (pointer, wide)):
+        elements = lambda: _advance_vector(emitter, pointer, offset, element_bytes, level).value  # noqa: E731
+    return Affine(base, step, lanes_of(pointer, offset), level, elements=elements)
 
 
 def _advance_vector(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int, level: int) -> Fragment:

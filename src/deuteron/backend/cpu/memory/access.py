@@ -7,6 +7,9 @@
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (or a gather)
 
+Where offsets of 32 bits may wrap around between two lanes (`Affine.elements`) is found out if some lanes are off: those
+that are on are accessed where they are.
+
 (*) Processors fetch ahead what loads without a mask read one after the other: on a Zen 5 masked loads alone read memory
 at 35 GB/s, others at 60. Stores are masked where that takes no more instructions.
 
@@ -16,9 +19,9 @@ A lane that is off is never accessed. Elements are as they lie in memory (`eleme
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from deuteron.backend.cpu.algebra import as_vector
+from deuteron.backend.cpu.algebra import as_vector, lane_offsets
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.memory.lane_loops import gather_lanes, gather_strided, scatter_lanes, scatter_strided
@@ -78,6 +81,14 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
     """The elements; 0 in lanes that are off. A scalar where the pointer is one and so is the mask."""
     if isinstance(pointer, Uniform):
         return _load_uniform(access, pointer.value, mask)
+    if may_wrap(pointer, mask):
+        straight = replace(pointer, elements=None)
+        return _unless_wrapped(
+            access,
+            (pointer, mask),
+            lambda masked: [load(access, straight, masked)],
+            lambda: [_gather(access, Vector(pointer.elements(), pointer.level), _mask_vector(access, mask))],
+        )[0]
 
     def load_contiguous(first: Value) -> list[Value]:
         return [_load_contiguous(access, first, mask)]
@@ -100,6 +111,9 @@ def store(
     """
     if isinstance(pointer, Uniform) and lanes_of(value, *([mask] if mask else [])) == 1:
         _if_on(access, mask, lambda: access.b.store(value.value, pointer.value, access.num_bytes))
+        return
+    if may_wrap(pointer, mask):
+        _store_unless_wrapped(access, pointer, value, mask, streams)
         return
     elements = as_vector(access.ctx.emitter, value, access.lanes)
 
@@ -125,6 +139,56 @@ def store(
         store_contiguous(_last(access, pointer))
     else:
         _choose(access, pointer, store_contiguous, store_lanes)
+
+
+def may_wrap(pointer: Fragment, mask: Fragment | None) -> bool:
+    """Whether lanes that are on may be elsewhere than lanes which are off let expect."""
+    is_mixed = mask is not None and not isinstance(mask, Uniform)
+    return is_mixed and isinstance(pointer, Affine) and pointer.elements is not None
+
+
+def _unless_wrapped(
+    access: Access,
+    chosen: tuple[Affine, Fragment],
+    straight: Callable[[Fragment | None], list[Value]],
+    elsewhere: Callable[[], list[Value]],
+) -> list[Value]:
+    """Emit what all lanes do, what some do that are a step apart, and what those do that are not."""
+    pointer, mask = chosen
+
+    def some() -> list[Value]:
+        b = access.b
+        with b.if_(is_straight(b, pointer), "straight") as branch:
+            branch.yield_(*straight(mask))
+            branch.otherwise()
+            branch.yield_(*elsewhere())
+        return branch.results
+
+    return _if_full(access, mask, lambda: straight(None), some)
+
+
+def is_straight(b: Builder, pointer: Affine) -> Value:
+    """Whether all lanes are where the first one and the step say: distances are compared, for LLVM 22 aborts where
+    vectors of addresses with one base are.
+    """
+    first = b.splat(b.ptrtoint(pointer.base, "i64"), pointer.lanes)
+    distances = b.sub(b.ptrtoint(pointer.elements(), first.type), first)
+    return _all(b, b.icmp("eq", distances, lane_offsets(b, pointer, pointer.lanes)))
+
+
+def _store_unless_wrapped(
+    access: Access, pointer: Affine, value: Fragment, mask: Fragment, streams: Value | None
+) -> None:
+    def straight(masked: Fragment | None) -> list[Value]:
+        store(access, replace(pointer, elements=None), value, masked, streams)
+        return []
+
+    def elsewhere() -> list[Value]:
+        elements = as_vector(access.ctx.emitter, value, access.lanes)
+        scatter_lanes(access.b, elements, pointer.elements(), _mask_vector(access, mask))
+        return []
+
+    _unless_wrapped(access, (pointer, mask), straight, elsewhere)
 
 
 def _goes_down(access: Access, pointer: Fragment) -> bool:

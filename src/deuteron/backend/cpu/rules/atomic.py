@@ -14,11 +14,13 @@ from xdsl.ir import Attribute, Operation
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
+from deuteron.backend.cpu.memory.access import is_straight, may_wrap
 from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, to_memory
 from deuteron.backend.cpu.memory.updates import Update, in_order, update_one
 from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighbours
 from deuteron.backend.cpu.rules.bounds import check_access
+from deuteron.backend.cpu.rules.memory import straight_unless_moved
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
@@ -65,6 +67,7 @@ def atomic_rmw(
     ctx: Context, op: Operation, index: tuple, pointer: Fragment, value: Fragment, mask: Fragment | None = None
 ) -> Fragment | None:
     """The elements before; 0 where the mask is off. None of several that nobody reads."""
+    pointer = straight_unless_moved(op, pointer)
     check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
     b, update = ctx.emitter.innermost(), _update_of(op, ctx.target)
     lanes = lanes_of(pointer, value, *([mask] if mask else []))
@@ -115,11 +118,26 @@ def _update_tile(
     (pointer, value, mask), b, is_read = operands, ctx.emitter.innermost(), bool(op.result.uses)
     on = const(vector("i1", lanes), True) if mask is None else as_vector(ctx.emitter, mask, lanes)
     values = as_vector(ctx.emitter, value, lanes)
-    if _are_neighbours(pointer, update.type):
+
+    def as_neighbours() -> list[Value]:
         old = update_neighbours(b, update, pointer.base, values, on, is_read, watch)
-    else:
+        return [old] if is_read else []
+
+    def as_lanes() -> list[Value]:
         old = update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, is_read, watch)
-    return Vector(old, ctx.emitter.depth) if is_read else None
+        return [old] if is_read else []
+
+    if not _are_neighbours(pointer, update.type):
+        old = as_lanes()
+    elif not may_wrap(pointer, mask):
+        old = as_neighbours()
+    else:
+        with b.if_(is_straight(b, pointer), "straight") as branch:
+            branch.yield_(*as_neighbours())
+            branch.otherwise()
+            branch.yield_(*as_lanes())
+        old = branch.results
+    return Vector(old[0], ctx.emitter.depth) if is_read else None
 
 
 def _watch_of(ctx: Context, op: Operation) -> Value | None:

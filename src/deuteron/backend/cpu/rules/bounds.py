@@ -137,7 +137,8 @@ class _Check:
     def _follow_one_another(self) -> bool:
         """Whether the lanes are at distances that are known, and aligned if one is."""
         pointer = self.pointer
-        return isinstance(pointer, Affine) and isinstance(pointer.step, int) and pointer.step % self.num_bytes == 0
+        is_straight = isinstance(pointer, Affine) and pointer.elements is None
+        return is_straight and isinstance(pointer.step, int) and pointer.step % self.num_bytes == 0
 
     def _inside(self, address: Value, reach: int) -> Value:
         """Whether the element at an address, or at each of several, is aligned and in bounds with all up to the one

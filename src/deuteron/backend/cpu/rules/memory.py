@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.aliasing.points_to import is_argument
 from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, known_truth, lanes_of, level_of
@@ -12,10 +15,13 @@ from deuteron.backend.cpu.memory.access import Access
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import read_place
+from deuteron.backend.cpu.plan.ops.declaration import OFFSET_BITS
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.segments import lanes_on
 from deuteron.backend.llvm.types import zero
-from deuteron.ir.types import byte_width_of, element_type_of, is_pointer, pointee_of
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, is_pointer, pointee_of
 
 
 def addptr(ctx: Context, op: Operation, pointer: Fragment, offset: Fragment) -> Fragment:
@@ -52,6 +58,7 @@ def load(
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
     level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
+    pointer = straight_unless_moved(op, pointer)
     check_access(ctx, op, index, level, pointer, mask)
     if op.is_volatile.value.data:
         at.b.fence('syncscope("singlethread") seq_cst')
@@ -87,9 +94,31 @@ def store_tile(
     count = 1 if isinstance(value, Uniform) else lanes
     elements = as_vector(ctx.emitter, value, count)
     bits = stored(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
+    pointer = straight_unless_moved(op, pointer)
     check_access(ctx, op, index, level, pointer, mask)
     streams = ctx.program["streams"] if op in ctx.streams.stores else None
     access.store(at, pointer, of_value(bits, value.level), mask, streams)
+
+
+def straight_unless_moved(op: Operation, pointer: Fragment) -> Fragment:
+    """Pointers that are where the first one and the step say. Of an argument and offsets that wrap around those which
+    do are before the array, where no lane is on; of a pointer that 64 bits moved on before they get back into it.
+    """
+    may_wrap = isinstance(pointer, Affine) and pointer.elements is not None
+    return replace(pointer, elements=None) if may_wrap and not _is_moved(op.ptr) else pointer
+
+
+def _is_moved(pointer: SSAValue) -> bool:
+    """Whether it is more than an argument and offsets of 32 bits."""
+    value = pointer
+    while isinstance(value.owner, (AddPtrOp, *_SAME)):
+        if isinstance(value.owner, AddPtrOp) and bit_width_of(element_type_of(value.owner.offset.type)) > OFFSET_BITS:
+            return True
+        value = value.owner.operands[0]
+    return not is_argument(value)
+
+
+_SAME = (SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp)
 
 
 def _is_zero(fragment: Fragment) -> bool:
