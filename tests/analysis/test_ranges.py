@@ -92,3 +92,29 @@ def test_grids_in_which_a_number_is_not_negative(kernel, case, expected):
     run_passes(module, tile_passes())
     (store,) = (op for op in module.walk() if isinstance(op, StoreOp))
     assert most_programs(store.value) == expected
+
+
+@triton.jit
+def by_any_step(out_ptr, n, step):
+    i, last = tl.arange(0, 128), 3
+    for k in range(n, 100, step):
+        tl.store(out_ptr + i, k + i + 128 * last)
+        last = k
+
+
+@triton.jit
+def adds_by_any_step(out_ptr, n, step):
+    i, count = tl.arange(0, 128), 3
+    for k in range(n, 100, step):
+        tl.store(out_ptr + i, k + i)
+        count += 1
+    tl.store(out_ptr + 128, count)
+
+
+@pytest.mark.parametrize("kernel", [by_any_step, adds_by_any_step])
+def test_an_index_of_an_unknown_step_is_not_what_the_loop_carries(kernel):
+    """What its loop carries last was taken for the beginning, or asked for and not there."""
+    module = lower_function(kernel, {"out_ptr": "*i32", "n": "i32", "step": "i32"}, {})
+    run_passes(module, tile_passes())
+    store = next(op for op in module.walk() if isinstance(op, StoreOp))
+    assert most_programs(store.value) is None

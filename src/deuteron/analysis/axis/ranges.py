@@ -128,7 +128,7 @@ class _Ranges:
         """Of the index of a loop: it is below the end, and as far from the beginning as some steps."""
         loop = counting_loop(value)
         if loop is None:
-            return self._of_carried(value)
+            return self._of_carried(value) if value.index else None  # by a step that is not known
         begin, step = constant_value(loop.lb), constant_value(loop.step)
         if self._known[loop.lb] is None and not self._is_empty_below_zero(loop):
             return None
