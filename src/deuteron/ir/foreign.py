@@ -1,5 +1,5 @@
 """What Triton's ttir may have and ours has not, made into ours: branches between blocks, descriptors as arguments,
-polls (polls.py).
+polls (polls.py), hints of loops (loop_hints.py).
 
 tt.func public @k(%x: !tt.tensordesc<64x32xf16>,           tt.func public @k(%x: !tt.ptr<f16>, %x.shape.0: i32,
         %x.shape.0: i32, %x.shape.1: i32,            ->            %x.shape.1: i32, %x.stride.0: i64) {
@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.loop_hints import take_hints
 from deuteron.ir.polls import expand_polls
 from deuteron.ir.structured import structure
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp, TensorDescType
@@ -31,6 +32,7 @@ def make_native(module: ModuleOp) -> None:
             structure(function)
             _take_descriptors_apart(function)
     expand_polls(module)
+    take_hints(module)
 
 
 def _take_descriptors_apart(function: FuncOp) -> None:

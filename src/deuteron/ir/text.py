@@ -28,6 +28,7 @@ from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
 from deuteron.ir.generic_printer import GenericPrinter
 from deuteron.ir.location import is_unknown, to_attribute
+from deuteron.ir.loop_hints import LLVM_HINTS
 from deuteron.ir.pretty.parser import PrettyParser
 from deuteron.ir.pretty.printer import PrettyPrinter
 from deuteron.ir.region_rules import check_regions
@@ -36,7 +37,7 @@ from deuteron.ir.ttg import TTG
 from deuteron.ir.ttng import TTNG
 from deuteron.ir.types import byte_width_of, check_type, is_float
 
-DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG, TTNG)
+DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG, TTNG, LLVM_HINTS)
 
 
 def make_context() -> Context:
