@@ -25,6 +25,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     dot_loops,
     dots,
     elementwise,
+    far_loops,
     in_order,
     indexing,
     indirect,

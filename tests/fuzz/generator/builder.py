@@ -276,6 +276,7 @@ _FREQUENCY = {
     "tiles in order": 0.15,
     "scores": 0.15,
     "state": 0.4,
+    "far loops": 0.3,
     "descriptor": 0.5,
     "block pointer": 0.5,
     "atomic": 0.6,
