@@ -132,6 +132,8 @@ int main(void) {
   printf("%s|", text);
   printf("%d ", (int)add_checked(NULL, x, x, x, 9, 256, 256, 256, 2, text, sizeof text));
   printf("%s|", text);
+  printf("%d ", (int)add_checked(NULL, x, x, x, 9, 256, 256, 256, -1, text, sizeof text));
+  printf("%s|", text);
   printf("%d ", (int)add_checked(NULL, x, x, x, 65, 256, 256, 256, 1, NULL, 0));
   printf("%d", (int)add_checked(NULL, x, x, x, 0, 0, 0, 0, 1, text, 1));
   return 0;
@@ -163,7 +165,8 @@ def test_a_null_pointer_is_named(workspace: Workspace, monkeypatch: pytest.Monke
 def test_what_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
     emitted(workspace, "add", monkeypatch, blocks="64 128")
     said = workspace.build(REFUSED, STRICT, SANITIZED).run()
-    assert said == "716 kernels.py:15:5: error: Misaligned stor|1 there is no algorithm of this number|700 0"
+    none = "1 there is no algorithm of this number"
+    assert said == f"716 kernels.py:15:5: error: Misaligned stor|{none}|{none}|700 0"
 
 
 def test_without_it_there_is_no_such_function(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):

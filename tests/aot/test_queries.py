@@ -75,6 +75,7 @@ int main(void) {
   ask(x, 5, 1);
   ask(x, 1, 1);
   ask(x, 1, 7);
+  ask(x, 1, -1); /* what select says where there is none */
   ask(x + 1, 16, DEUTERON_ANY_ALGO);
   ask(x + 1, 1, DEUTERON_ANY_ALGO);
   printf("%d\n", (int)add_alpha_supports(NULL, x, 3, 0, NULL));
@@ -91,6 +92,7 @@ def test_why_nothing_takes_the_arguments(workspace: Workspace):
         f"{none} | x is not divisible by 16",
         f"{none} | n is not 1",
         "0 success | ",
+        "1 invalid value | there is no algorithm of this number",
         "1 invalid value | there is no algorithm of this number",
         f"{none} | n is not 1",
         "0 success | ",

@@ -141,7 +141,7 @@ def test_a_program_in_python(project: Project):
         "x = np.arange(70, dtype=np.float32)\n"
         "norms.scale(x, 2.0, 69)\n"
         "print(x[68], x[69], norms.rms_norm_fp16_BLOCK_128_eps_1em05_warps1_stages3)\n"
-        "try:\n    norms.scale(x, 2.0, 69, algo_id=7)\n"
+        "try:\n    norms.scale(x, 2.0, 69, algo_id=-1)\n"
         "except norms.Error as error:\n    print(error, error.status)\n"
         "try:\n    norms.rms_norm_fp16(x.view(np.int16)[1:], x.view(np.int16), 8, 2)\n"
         "except norms.Error as error:\n    print(error, error.status)\n"

@@ -48,6 +48,27 @@ int main() {
   std::printf("%d %g\n", status, static_cast<double>(x[0]));
 }
 """
+# What `select` says where there is none is no algorithm, and above all not that any may be taken.
+NO_ALGORITHM = r"""
+#include "norms.hpp"
+#include <cstdio>
+
+int main() {
+  float x[70] = {1};
+  const char *why = "";
+  const int algo = acme::scale_select(4096);
+  const deuteron_status called = acme::scale(acme::cpu, x, 3, 70, algo);
+  const deuteron_status asked = acme::scale_supports(acme::cpu, x, 3, 70, algo, &why);
+  std::printf("%d %d %d %g %s\n", algo, called, asked, static_cast<double>(x[0]), why);
+  try {
+    acme::checked::scale(acme::cpu, x, 3, 70, algo);
+  } catch (const deuteron::error &error) {
+    std::printf("%s\n", error.what());
+  }
+  acme::checked::scale(acme::cpu, x, 3, 70);
+  std::printf("%g\n", static_cast<double>(x[0]));
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +116,8 @@ def test_declarations_break_between_parameters(two: Path):
     assert any(len(lines) > 1 for lines in heads)
     assert [line for lines in heads for line in lines if "  " in line.strip() or len(line) > 110] == []
     assert [line for lines in heads for line in lines[:-1] if not line.endswith(",")] == []
+
+
+def test_what_select_does_not_find_is_not_launched(two: Path, tmp_path: Path):
+    none = "there is no algorithm of this number"
+    assert run(two, tmp_path, NO_ALGORITHM).splitlines() == [f"-1 1 1 1 {none}", none, "3"]
