@@ -288,6 +288,15 @@ def test_the_same_bytes_in_another_folder(built: Project, tmp_path: Path):
 
 FAILURES = [
     (
+        "deuteron.toml",
+        "[[library.norms.kernel]]\nmodule",
+        '[[library.norms.kernel]]\nmodule = "kernels.scale"\nname = "scale"\ngrid = "1"\n'
+        'types = { x = "*fp64", factor = "fp32", n = "i32" }\nconstexprs = { BLOCK = 32 }\n'
+        "[[library.norms.kernel]]\nmodule",
+        "deuteron.toml:26:1",
+        "so they cannot both be 'scale': give one of them another out name",
+    ),
+    (
         "kernels/norms.py",
         "tl.rsqrt(",
         "tl.rsqt(",

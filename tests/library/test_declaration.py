@@ -81,6 +81,14 @@ MISTAKES = [
     (KERNEL.replace('grid = "1"\n', ""), "3:3: error: a kernel needs 'grid'"),
     (KERNEL + "grids = 1\n", "7:1: error: unknown key 'grids'. Did you mean 'grid'? Known are name, grid, source"),
     (KERNEL + "types = { X = 3 }\n", "7:11: error: the type of 'X' is a text such as \"*fp16:16\", got 3"),
+    (
+        KERNEL + 'types = { X = ["*fp32", "None"] }\n',
+        '7:11: error: None is the type of no parameter, but a value: a kernel with X = "None" among its constexprs',
+    ),
+    (
+        KERNEL + 'types = { X = "i32", Y = "i32" }\n' + KERNEL[KERNEL.index("[[") :] + 'types = { X = "i32" }\n',
+        "10:1: error: 'k' takes X, and above X, Y: give one of the kernels an 'out_name'",
+    ),
     (KERNEL + "types = { X = [] }\n", "7:11: error: the list of 'X' is empty, so that nothing is compiled"),
     (
         KERNEL + 'types = { X = "*fp16:16|*fp32" }\n',

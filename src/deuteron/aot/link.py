@@ -37,6 +37,14 @@ from deuteron.runtime.autotuning.tuned_file import read_tuned
 Linked = dict[str, list[list[KernelRecord]]]
 
 
+class KernelsMeet(UsageError):
+    """Two kernels cannot be linked beside each other; `record` is the later one."""
+
+    def __init__(self, record: KernelRecord, message: str):
+        super().__init__(message)
+        self.record = record
+
+
 @dataclass(frozen=True)
 class LinkedFiles:
     """The files of a link, and those of them that have changed."""
@@ -152,10 +160,8 @@ def _check_parameters(record: KernelRecord, first: KernelRecord) -> None:
     """The kernels of one name take the same arguments."""
     mine, others = (_argument_list(r) for r in (record, first))
     if mine != others:
-        raise UsageError(
-            f"{first.function} takes ({others}) and {record.function} takes ({mine}), so they cannot both be "
-            f"'{record.out_name}': compile one of them with another --out-name"
-        )
+        message = f"{first.function} takes ({others}) and {record.function} takes ({mine}), so they cannot both be"
+        raise KernelsMeet(record, f"{message} '{record.out_name}': give one of them another out name")
 
 
 def _argument_list(record: KernelRecord) -> str:
@@ -166,7 +172,7 @@ def _check_distinct(record: KernelRecord, kernels: Iterable[KernelRecord]) -> No
     """Something must tell two kernels of an algorithm apart: a hint or the target."""
     for other in kernels:
         if (other.suffix, other.target) == (record.suffix, record.target):
-            raise UsageError(
-                f"{other.function} and {record.function} are for the same arguments, options and target "
-                f"({record.target}): nothing tells which to call; link one of them only"
+            message = f"{other.function} and {record.function} are for the same arguments, options and target"
+            raise KernelsMeet(
+                record, f"{message} ({record.target}): nothing tells which to call; link one of them only"
             )

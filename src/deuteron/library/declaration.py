@@ -104,6 +104,9 @@ class Kernel:
                     raise self.error(f"'{name}' cannot have the value {item!r}", group, name, i)
                 if group == "types" and not isinstance(item, str):
                     raise self.error(f"the type of '{name}' is a text such as \"*fp16:16\", got {item!r}", group, name)
+                if group == "types" and item == "None":
+                    advice = f"a kernel with {name} = \"None\" among its constexprs, and an 'out_name', does without it"
+                    raise self.error(f"None is the type of no parameter, but a value: {advice}", group, name)
                 if group == "types" and len({bare_type(each) for each in hinted_types(item)}) > 1:
                     message = f"'|' is between the hints of one type, got {item!r}: types are a list"
                     raise self.error(message, group, name)

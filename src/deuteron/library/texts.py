@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from deuteron.aot.dispatch import Functions
-from deuteron.aot.link import group
+from deuteron.aot.link import KernelsMeet, group
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.templates import render
 from deuteron.aot.tuned import Table, tables_of
@@ -33,7 +33,7 @@ def own_files(
 ) -> dict[str, str | bytes]:
     """The files by name; raises UsageError for kernels that cannot be in one library."""
     name = library.name
-    functions = _functions(library, [entry.record for entry in entries])
+    functions = _functions(library, variants, [entry.record for entry in entries])
     overloads = {entry.record.out_name: entry.overload for entry in entries}
     chooser = library_chooser(name, functions, _tables(library, variants, functions))
     own: dict[str, str | bytes] = {
@@ -51,9 +51,12 @@ def own_files(
     return own
 
 
-def _functions(library: Library, records: Sequence[KernelRecord]) -> Functions:
+def _functions(library: Library, variants: Sequence[Variant], records: Sequence[KernelRecord]) -> Functions:
     try:
         functions = group(records)
+    except KernelsMeet as error:
+        kernel = library.kernels[variants[records.index(error.record)].index]
+        raise kernel.error(error.message, "out_name" if kernel.out_name else "name") from None
     except UsageError as error:
         raise library.error(error.message, "kernel") from None
     first = library.cxx_namespace.partition("::")[0]

@@ -70,6 +70,7 @@ def variants_of(library: Library) -> list[Variant]:
     kernels = enumerate(library.kernels)
     variants = [variant for index, kernel in kernels for variant in _of_kernel(library, index, kernel)]
     _check_repeated(library, variants)
+    _check_parameters(library, variants)
     return variants
 
 
@@ -80,6 +81,18 @@ def _check_repeated(library: Library, variants: Sequence[Variant]) -> None:
             message = f"{variant.describe()} is declared twice, with equal types and options: leave one out"
             raise library.kernels[variant.index].error(message, "name")
         seen.add(variant.identity)
+
+
+def _check_parameters(library: Library, variants: Sequence[Variant]) -> None:
+    """Kernels of one function take the same arguments: their names are looked at before anything is compiled."""
+    firsts: dict[str, Variant] = {}
+    for variant in variants:
+        first = firsts.setdefault(variant.function, variant)
+        mine, others = ([*each.types, *each.host_parameters] for each in (variant, first))
+        if set(mine) != set(others):
+            takes = f"'{variant.function}' takes {', '.join(mine)}, and above {', '.join(others)}"
+            message = f"{takes}: give one of the kernels an 'out_name'"
+            raise library.kernels[variant.index].error(message, "name")
 
 
 def source_names(library: Library) -> list[str]:
