@@ -104,6 +104,7 @@ def test_what_is_no_archive_is_refused(folder, tmp_path):
     (tmp_path / "text").write_text("text")
     found = CliRunner().invoke(main, ["cache", "import", str(tmp_path / "text")])
     assert found.exit_code == 1 and "is not what `deuteron cache export` wrote" in found.output
+    assert len(found.output.splitlines()) == 1
 
 
 def test_an_import_into_a_shared_cache_needs_the_key(folder, tmp_path, monkeypatch):

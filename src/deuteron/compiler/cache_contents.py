@@ -113,7 +113,8 @@ def import_entries(directory: Path, file: Path) -> tuple[int, int]:
                 else:
                     raise UsageError(f"the cache folder '{directory}' cannot be written")
     except (OSError, tarfile.TarError, EOFError) as error:
-        raise UsageError(f"'{file}' is not what `deuteron cache export` wrote: {error}") from error
+        reason = str(error).partition(":\n")[0]  # tarfile names each way that it tried on a line of its own
+        raise UsageError(f"'{file}' is not what `deuteron cache export` wrote: {reason}") from error
     return num_taken, num_refused
 
 

@@ -25,7 +25,8 @@ _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 def read_project(path: Path) -> dict[str, Library]:
     """The libraries of a file, by name; raises UsageError."""
     if not path.is_file():
-        raise UsageError(f"there is no '{path}': it declares the libraries that are built")
+        what = f"'{path}' is no file" if path.exists() else f"there is no '{path}'"
+        raise UsageError(f"{what}: it declares the libraries that are built")
     libraries = _of_python(path) if path.suffix == ".py" else _of_toml(path)
     if not libraries:
         raise UsageError(f"'{path}' declares no library: [library.NAME] begins one")
