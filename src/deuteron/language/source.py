@@ -107,13 +107,19 @@ def read_source(fn: Callable[..., Any], file_lines: Sequence[str] = ()) -> Funct
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
     except (OSError, TypeError, SyntaxError) as error:
         raise _no_source(fn, str(error)) from error
-    if isinstance(tree, ast.FunctionDef) and tree.name == fn.__name__:
+    if isinstance(tree, ast.FunctionDef) and tree.name in _names_defined(fn):
         return FunctionSource(file, first_line, tuple(lines), tree)
     if fn.__name__.isidentifier():  # text executed under the name of another, such as `python -c`'s <string>
         raise _no_source(fn, f"line {first_line} of {file} does not define it")
     raise UsageError(
         f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
     )
+
+
+def _names_defined(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """What the `def` of a function may say: its name, or what that was before a copy of it got another."""
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    return (fn.__name__,) if code is None else (fn.__name__, code.co_name)
 
 
 def source_of_text(fn: Callable[..., Any], text: str) -> FunctionSource:
