@@ -9,6 +9,7 @@ from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
+from deuteron.emulator import run_kernel
 
 pytestmark = pytest.mark.usefixtures("by_pointers")
 
@@ -375,3 +376,27 @@ def test_where_threads_compute_operands(m, n, scaled, expected):
         assert default.count("wait") == 2 and default.count("dot") == 4 and default.count("dot wait") == 1
         waited = default.index("dot wait")
         assert default[:waited].count("arrive") == default[waited:].count("arrive") == 1, "words are read earlier"
+
+
+@deuteron.jit
+def read_by_two(a, b, c, d, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in tl.range(n, warp_specialize=True):
+        x, y = tl.load(a + step * N * N + at), tl.load(b + step * N * N + at)
+        w, z = tl.load(d + step * N * N + at), tl.load(c + step * N * N + at)
+        product = tl.fma(y, w, z)
+        acc = tl.dot(x + z, product, acc)
+    tl.store(out + at, acc)
+
+
+def test_loads_that_two_of_others_meet_in_are_not_specialised(rng):
+    """`z` joins `x`, though `fma` reads it and `y`, `w` before: two slots of one ring for one reader."""
+    n, size = 3, 64
+    a, b, c, d = (rng.standard_normal((n, size, size)).astype(np.float16) / 2 for _ in range(4))
+    out = np.full((size, size), np.nan, np.float32)
+    kernel = compile_for("cuda:90", read_by_two, a, b, c, d, out, n, N=size, num_warps=4)
+    run_kernel(kernel.asm["ptx"], kernel.metadata, grid=(1,), args=(a, b, c, d, out, n))
+    a, b, c, d = (x.astype(np.float64) for x in (a, b, c, d))
+    np.testing.assert_allclose(out, np.matmul(a + c, b * d + c).sum(0), atol=0.1)

@@ -92,6 +92,11 @@ class RingPlan:
     def is_filled_by_tma(self) -> bool:
         return is_filled_by_tma(self.bundles[0].loads)
 
+    @property
+    def is_read_in_turn(self) -> bool:
+        """Whether no op waits for two slots: it would be in the place of both, and of one slot wait for itself."""
+        return len({bundle.first_reader for bundle in self.bundles}) == len(self.bundles)
+
     def filling_ctas(self, num_ctas: int) -> int:
         """How many CTAs of a cluster fill the ring together, that of each of them."""
         loads = self.loads if self.is_filled_by_tma else []
@@ -119,7 +124,7 @@ def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
         for bundle in _bundles([one for one in free if writers.are_apart(one.load)]):
             key = (kind, *(one.buffer for one in bundle.loads))
             plans.setdefault(key, RingPlan()).bundles.append(bundle)
-    return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]
+    return [plan for plan in plans.values() if plan.is_read_in_turn and any(map(_multiplies_in_loop, plan.bundles))]
 
 
 def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
