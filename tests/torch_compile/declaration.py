@@ -33,7 +33,8 @@ class Program:
     `gradients`: the sum of the squares of what comes out is differentiated. `dynamic`: sizes are not compiled in, and
     all calls share one compilation. `config`: of Inductor. `tolerance` multiplies the usual one. `draws`: what comes
     out is random; the program itself gives what does not depend on the numbers drawn. `refusal`: what torch itself says
-    where it cannot compile the program for the CPU by way of Triton's language.
+    where it cannot compile the program for the CPU by way of Triton's language. `capability`: of a GPU, the lowest for
+    which it can.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Program:
     tolerance: float = 1.0
     draws: bool = False
     refusal: str = ""
+    capability: int = 80
 
 
 ALL: dict[str, Program] = {}

@@ -4,7 +4,7 @@
 
 A line for each: name, kernels that were compiled and launched, the seconds of a processor that the slowest one took to
 compile (ptxas included, as on a machine of known speed), and `right`, or what went wrong; in the file the whole of it.
-Programs that torch refuses on the CPU are left out.
+Programs that torch cannot compile for the CPU, or for such a GPU, are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def main() -> None:
     from torch_compile.cuda.outcomes import outcome_of
     from torch_compile.declaration import ALL
 
-    names = given.programs or [name for name, program in ALL.items() if not program.refusal][given.first :: given.every]
+    possible = [name for name, one in ALL.items() if not one.refusal and one.capability <= given.capability]
+    names = given.programs or possible[given.first :: given.every]
     found = []
     for name in names:
         found.append(outcome_of(ALL[name], given.capability))
