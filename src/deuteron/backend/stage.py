@@ -38,6 +38,12 @@ class Unit:
     disabled: tuple[str, ...] = ()
     dump: Callable[[str, str], None] | None = None
 
+    def of_kernel(self, name: str, params: tuple[Param, ...]) -> Unit:
+        """The unit when it is known which kernel is compiled."""
+        from deuteron.backend.symbols import symbol_of  # deferred: of compiles only
+
+        return replace(self, name=name, params=params, symbol=self.symbol or symbol_of(name))
+
     def with_facts(self, found: Mapping[str, Any]) -> Unit:
         """The unit after a stage that found these out."""
         return replace(self, facts=replace(self.facts, **found))

@@ -22,7 +22,6 @@ from deuteron import knobs
 from deuteron.backend import Backend, get_backend, parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
-from deuteron.backend.symbols import symbol_of
 from deuteron.compiler.cache import Entry
 from deuteron.compiler.inspection import InspectedStages, with_inspection
 from deuteron.compiler.kept import KeptKernel
@@ -234,7 +233,7 @@ def begin_walk(backend: Backend, source: ASTSource | IRSource, unit: Unit, folde
     """A compile that has what its first stage is given, or the text of a later one, and has run none."""
     if not isinstance(source, ASTSource):
         return _walk_from_text(backend, source, unit, folder)
-    unit = replace(unit, name=source.name, symbol=unit.symbol or symbol_of(source.name), params=source.params)
+    unit = unit.of_kernel(source.name, source.params)
     walk = Walk(backend.stages, unit, folder)
     walk.begin(partial(_lower, source, unit))
     return walk

@@ -21,7 +21,6 @@ from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.backend.symbols import symbol_of
 from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
@@ -64,8 +63,7 @@ class Walk:
         with self._timed("source"), self._wrapped(stage.name, lambda: text):
             product = stage.parse(without_metadata(stage, text), file)
             if stage.describe is not None:
-                name, params = stage.describe(product)
-                self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or symbol_of(name))
+                self.unit = self.unit.of_kernel(*stage.describe(product))
             else:
                 self.code_file = file
             if stage.input is None:
