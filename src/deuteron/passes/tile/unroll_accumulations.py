@@ -28,9 +28,8 @@ from deuteron.ir.types import i32, is_pointer, is_tile
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.tile.unroll_loops import HINT
 
-FACTOR = (
-    4  # of sums in tiles of 32 KiB 1.8 times as fast, of 1 to 8 KiB 1.1 to 1.5; eight are hardly more, and more code
-)
+# Of sums in tiles of 32 KiB 1.8 times as fast, of 1 to 8 KiB 1.1 to 1.5; eight are hardly more, and more code.
+FACTOR = 4
 MOST_OPS = 48  # of an iteration: mean and variance of a tile with a mask of two limits have 30
 
 _DEAR = ("div", "rem")  # in the names of ops
