@@ -19,6 +19,7 @@ fn main() -> Result<(), norms::Error> {
     let mut x = [2f32; 70];
     norms::load_scale(norms::CPU)?;
     unsafe { norms::scale(norms::CPU, x.as_mut_ptr(), 1.5, 69, norms::scale_BLOCK_64_warps1_stages3)? };
+    unsafe { norms::scale_default(norms::CPU, x.as_mut_ptr(), 2.0, 69)? };
     norms::unload_scale(norms::CPU)?;
     let wrong = unsafe { norms::scale(norms::CPU, x.as_mut_ptr(), 1.5, 69, 7) };
     println!("{} {} {}", x[68], x[69], wrong.unwrap_err());
@@ -33,7 +34,7 @@ def test_the_bindings(built: Project, tmp_path: Path):
     command = ["rustc", "--edition", "2024", "-L", built.out, "-l", "static=norms", tmp_path / "main.rs"]
     subprocess.run([*command, "-o", tmp_path / "main"], check=True)
     printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
-    assert printed == "3 2 invalid value\n"
+    assert printed == "6 2 invalid value\n"
 
 
 @pytest.mark.skipif(not shutil.which("cargo"), reason="needs cargo")

@@ -3,6 +3,7 @@
     library_rust("norms", functions)        the text of norms.rs
 
     pub unsafe fn rms_norm_fp32(stream: Stream, X: *const f32, ..., algo_id: i32) -> Result<(), Error>
+    pub unsafe fn rms_norm_fp32_default(stream: Stream, X: *const f32, ...) -> Result<(), Error>
 
 A function is linked by its symbol, which has a digest of what the functions of the library are: a file and a library
 that do not belong together do not link.
@@ -10,7 +11,7 @@ that do not belong together do not link.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deuteron.aot.c_types import c_type, is_read
 from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
@@ -48,20 +49,25 @@ def library_rust(name: str, functions: Functions) -> str:
 
 def _function(name: str, algos: Algos, digest: str) -> str:
     records = records_of(algos)
-    params = records[0].c_params
-    taken = ", ".join(
-        ["stream: Stream", *(f"{_name(param.c_name)}: {_type(param, records)}" for param in params), "algo_id: i32"]
+    params = {_name(param.c_name): _type(param, records) for param in records[0].c_params}
+    launches = (
+        _launch(name, {**params, "algo_id": "i32"}, digest),
+        _launch(f"{name}_default", params, digest),
+        *(_maintenance(verb, name, digest) for verb in ("load", "unload")),
     )
-    given = ", ".join(["stream", *(_name(param.c_name) for param in params), "algo_id"])
-    load, unload = (_maintenance(verb, name, digest) for verb in ("load", "unload"))
     constants = (f"pub const {constant}: i32 = {i};\n" for i, constant in enumerate(algo_constants(name, algos)))
+    return "\n".join(launches) + "\n" + "".join(constants)
+
+
+def _launch(name: str, params: Mapping[str, str], digest: str) -> str:
+    """A function that launches a kernel, with the types of what it takes after the stream."""
+    taken = ", ".join(["stream: Stream", *(f"{param}: {type}" for param, type in params.items())])
     return (
         f"/// # Safety\n/// Pointers have what the kernel reads and writes, on the device of the stream.\n"
         f"pub unsafe fn {_name(name)}({taken}) -> Result<(), Error> {{\n"
         f'    unsafe extern "C" {{\n        #[link_name = "{symbol(digest, name)}"]\n'
         f"        fn deuteron_launch({taken}) -> i32;\n    }}\n"
-        f"    status_of(unsafe {{ deuteron_launch({given}) }})\n}}\n\n"
-        f"{load}\n{unload}\n{''.join(constants)}"
+        f"    status_of(unsafe {{ deuteron_launch({', '.join(['stream', *params])}) }})\n}}\n"
     )
 
 

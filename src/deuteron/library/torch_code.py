@@ -2,10 +2,10 @@
 
     library_torch("norms", functions)       the text of norms_torch.cpp
 
-    rms_norm_fp32(Tensor X, Tensor(a!) Y, int n, int n_rows, int algo_id=0) -> ()
+    rms_norm_fp32(Tensor X, Tensor(a!) Y, int n, int n_rows, int? algo_id=None) -> ()
 
-An operator runs on the device of its tensors, which have the types that the kernel was compiled for. The ABI is that of
-torch 2.10.
+An operator without an algorithm is the function `..._default`, which may choose by what was measured. It runs on the
+device of its tensors, which have the types that the kernel was compiled for. The ABI is that of torch 2.10.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Operator:
 
     def __init__(self, name: str, algos: Algos, digest: str):
         self.name, self.symbol = name, symbol(digest, name)  # libc has names, too: `select`
-        self.supports = symbol(digest, f"{name}_supports")
+        self.default, self.supports = symbol(digest, f"{name}_default"), symbol(digest, f"{name}_supports")
         self.records: list[KernelRecord] = records_of(algos)
         self.params: Sequence[ParamRecord] = self.records[0].c_params
         self.tensors = [param for param in self.params if param.type.startswith("*")]
@@ -77,7 +77,7 @@ class _Operator:
         """As torch writes it; what is written to is marked."""
         marks = iter(string.ascii_letters)
         taken = [self._in_schema(param, marks) for param in self.params]
-        return f"{self.name}({', '.join([*taken, 'int algo_id=0'])}) -> ()"
+        return f"{self.name}({', '.join([*taken, 'int? algo_id=None'])}) -> ()"
 
     def _in_schema(self, param: ParamRecord, marks: Iterator[str]) -> str:
         if param.type.startswith("*"):
@@ -86,14 +86,16 @@ class _Operator:
         return f"{'bool' if in_c == 'bool' else 'float' if in_c in ('float', 'double') else 'int'} {param.c_name}"
 
     def definition(self) -> str:
-        taken = ", ".join([*map(_taken, self.params), "int64_t algo_id"])
-        given = ", ".join([*map(self._given, self.params), 'deuteron_whole<int>(algo_id, "algo_id")'])
+        taken = ", ".join([*map(_taken, self.params), "std::optional<int64_t> algo_id"])
+        given = ", ".join(["deuteron_here.stream", *map(self._given, self.params)])
         return (
             f"template <deuteron_device where> void {self.name}_on({taken}) {{\n"
             f"  if constexpr (where != deuteron_device::Meta) {{\n"
             f"    const deuteron_place<where> deuteron_here({self.tensors[0].c_name});\n"
-            f"    deuteron_check(::{self.symbol}(deuteron_here.stream, {given}), [&](const char **deuteron_why) {{\n"
-            f"      return ::{self.supports}(deuteron_here.stream, {given}, deuteron_why);\n    }});\n"
+            f'    const int deuteron_algo = deuteron_whole<int>(algo_id.value_or(0), "algo_id");\n'
+            f"    deuteron_check(algo_id ? ::{self.symbol}({given}, deuteron_algo)\n"
+            f"                           : ::{self.default}({given}), [&](const char **deuteron_why) {{\n"
+            f"      return ::{self.supports}({given}, deuteron_algo, deuteron_why);\n    }});\n"
             f"  }}\n}}\n"
         )
 
