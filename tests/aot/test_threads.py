@@ -7,7 +7,7 @@ from aot.workspace import ADD_ALPHA, C99, CXX17, Program, Workspace
 
 from deuteron.aot.link import link_kernels
 
-COMMON = r"""
+INCLUDES = """
 #define _GNU_SOURCE
 #include "linked.h"
 #include <pthread.h>
@@ -15,7 +15,10 @@ COMMON = r"""
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
+"""
+COMMON = (
+    INCLUDES
+    + r"""
 static int call(int n, int rounds) {
   float *x = (float *)malloc((size_t)n * sizeof(float));
   int i, wrong = 0;
@@ -29,6 +32,7 @@ static int call(int n, int rounds) {
   return wrong;
 }
 """
+)
 
 MANY_THREADS = (
     COMMON
@@ -265,6 +269,100 @@ def test_every_thread_has_scratch_of_its_own(workspace: Workspace):
     link_kernels([header], workspace.folder / "linked")
     program = workspace.build(SCRATCH_MAIN, C99, ["-g", "-fsanitize=address,undefined"])
     assert program.run(DEUTERON_NUM_THREADS="4") == "0\n"
+
+
+BUSY = (
+    INCLUDES
+    + r"""
+static int stop;
+
+/* Launches until it is told to stop, or cancelled. */
+static void *busy(void *number) {
+  int64_t *out = (int64_t *)calloc((size_t)number, sizeof *out);
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    add_alpha_default(NULL, out, 0, (int)(size_t)number);
+    pthread_testcancel();
+  }
+  free(out);
+  return NULL;
+}
+
+static int launch(int n) {
+  static int64_t out[1000];
+  alarm(20);
+  return add_alpha_default(NULL, out, 0, n) != DEUTERON_SUCCESS;
+}
+
+static inline void in_order(void *context, uint64_t num_parts, deuteron_task task, void *launch) {
+  (void)context;
+  for (uint64_t i = 0; i < num_parts; i++)
+    task(launch, i);
+}
+"""
+)
+CANCELLED = (
+    BUSY
+    + r"""
+int main(void) {
+  int wrong = 0, i;
+  for (i = 0; i < 100; i++) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, busy, (void *)1000000);
+    usleep(100 + 7 * (unsigned)i);
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    wrong += launch(1000);
+  }
+  printf("%d\n", wrong);
+  return 0;
+}
+"""
+)
+FORKS_AMID_LAUNCHES = (
+    BUSY
+    + r"""
+int main(int argc, char **argv) {
+  const int n = atoi(argv[1]);
+  pthread_t threads[3];
+  int wrong = 0, status = 1, i;
+  if (argc > 2)
+    deuteron_set_executor(in_order, NULL);
+  for (i = 0; i < 3; i++)
+    pthread_create(&threads[i], NULL, busy, (void *)(size_t)n);
+  usleep(1000);
+  for (i = 0; i < 200 && wrong == 0; i++) {
+    pid_t child = fork();
+    if (child == 0)
+      _exit(launch(n));
+    waitpid(child, &status, 0);
+    wrong += status != 0;
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (i = 0; i < 3; i++)
+    pthread_join(threads[i], NULL);
+  printf("%d\n", wrong);
+  return 0;
+}
+"""
+)
+
+
+def emit_scratch(workspace: Workspace) -> None:
+    header = workspace.emit(SCRATCH, "*i64, fp32, i32, 128", "n", scratch_bytes=1000)
+    link_kernels([header], workspace.folder / "linked")
+
+
+def test_a_thread_that_is_cancelled_ends_its_launch_first(workspace: Workspace):
+    emit_scratch(workspace)
+    assert workspace.build(CANCELLED, [*C99, "-std=gnu99"]).run(DEUTERON_NUM_THREADS="4") == "0\n"
+
+
+@pytest.mark.parametrize("arguments", [["1"], ["1000"], ["16", "executor"]], ids=["one program", "pool", "executor"])
+def test_a_child_that_is_forked_amid_launches_of_other_threads(workspace: Workspace, arguments: list[str]):
+    """A mutex that another thread had then would be locked in it for ever."""
+    emit_scratch(workspace)
+    program = workspace.build(FORKS_AMID_LAUNCHES, [*C99, "-std=gnu99"])
+    assert program.run(*arguments, DEUTERON_NUM_THREADS="2") == "0\n"
 
 
 def test_scratch_that_cannot_be_had_is_a_status(workspace: Workspace):

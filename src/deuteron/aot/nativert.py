@@ -76,7 +76,7 @@ def launcher_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -
 
 @cache
 def _launcher() -> bytes:
-    runtime = runtime_source(*_TYPES, "status.c", "executor.c", "control.h", "cpu_pool.c", "cpu_together.c")
+    runtime = runtime_source(*_TYPES, "status.c", "executor.c", "control.h", "cancel.c", "cpu_pool.c", "cpu_together.c")
     return _build(render("nativert_launcher.cpp", runtime=runtime, control_bytes=CONTROL_SIZE), "launcher")
 
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cancel.c"
 #include "control.h"
 #include "cpu_types.h"
 #include "executor.h"
@@ -79,6 +80,30 @@ DEUTERON_SHARED deuteron_pool deuteron_pool_v2 = {PTHREAD_MUTEX_INITIALIZER,
                                                   0,
                                                   0};
 
+static void deuteron_before_fork(void) { pthread_mutex_lock(&deuteron_pool_v2.mutex); }
+
+static void deuteron_after_fork(void) { pthread_mutex_unlock(&deuteron_pool_v2.mutex); }
+
+/* The child has no workers and none of the jobs that other threads had open; it starts workers of its own. */
+static void deuteron_in_child(void) {
+  deuteron_pool *pool = &deuteron_pool_v2;
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->work, NULL);
+  pthread_cond_init(&pool->left, NULL);
+  free(pool->workers);
+  pool->workers = NULL;
+  pool->jobs = NULL;
+  pool->num_workers = pool->is_started = 0;
+}
+
+/* From the first time on no process is forked while another thread has the mutex, which would be locked in it for ever. */
+static void deuteron_lock(void) {
+  deuteron_pool *pool = &deuteron_pool_v2;
+  pthread_mutex_lock(&pool->mutex);
+  if (!pool->watches_fork)
+    pool->watches_fork = !pthread_atfork(deuteron_before_fork, deuteron_after_fork, deuteron_in_child);
+}
+
 /* After this, *scratch is a block of enough bytes, or NULL where none are needed. Returns 0 without memory. */
 static int deuteron_take_scratch(uint64_t bytes, deuteron_scratch **scratch) {
   deuteron_scratch *block = NULL, **place;
@@ -86,7 +111,7 @@ static int deuteron_take_scratch(uint64_t bytes, deuteron_scratch **scratch) {
   *scratch = NULL;
   if (bytes == 0)
     return 1;
-  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  deuteron_lock();
   for (place = &deuteron_pool_v2.scratch; *place && (*place)->bytes < bytes; place = &(*place)->next)
     ;
   if (!*place)
@@ -214,31 +239,18 @@ static deuteron_status deuteron_run_elsewhere(deuteron_job *job, deuteron_execut
   const uint64_t num_parts = (uint64_t)deuteron_num_threads() * DEUTERON_CHUNKS_PER_THREAD;
   deuteron_parted parts;
   uint64_t expected;
+  int cancel;
   job->chunk = (job->total + num_parts - 1) / num_parts;
   expected = (job->total + job->chunk - 1) / job->chunk;
   parts.job = job;
   parts.num_done = 0;
   parts.is_short = 0;
+  cancel = deuteron_put_off_cancel();
   executor(context, expected, deuteron_run_part, &parts);
+  deuteron_put_back_cancel(cancel);
   if (__atomic_load_n(&parts.num_done, __ATOMIC_RELAXED) != expected)
     return DEUTERON_ERROR_LAUNCH_FAILED;
   return __atomic_load_n(&parts.is_short, __ATOMIC_RELAXED) ? DEUTERON_ERROR_OUT_OF_MEMORY : DEUTERON_SUCCESS;
-}
-
-static void deuteron_before_fork(void) { pthread_mutex_lock(&deuteron_pool_v2.mutex); }
-
-static void deuteron_after_fork(void) { pthread_mutex_unlock(&deuteron_pool_v2.mutex); }
-
-/* The child has no workers and none of the jobs that other threads had open; it starts workers of its own. */
-static void deuteron_in_child(void) {
-  deuteron_pool *pool = &deuteron_pool_v2;
-  pthread_mutex_init(&pool->mutex, NULL);
-  pthread_cond_init(&pool->work, NULL);
-  pthread_cond_init(&pool->left, NULL);
-  free(pool->workers);
-  pool->workers = NULL;
-  pool->jobs = NULL;
-  pool->num_workers = pool->is_started = 0;
 }
 
 /* Starts as many workers as there are threads to use, less the caller; signals are left to the program's own threads.
@@ -248,8 +260,6 @@ static void deuteron_start_workers(void) {
   const int wanted = deuteron_num_threads() - 1;
   sigset_t all, before;
   pool->is_started = 1;
-  if (!pool->watches_fork)
-    pool->watches_fork = !pthread_atfork(deuteron_before_fork, deuteron_after_fork, deuteron_in_child);
   if (wanted == 0 || !(pool->workers = (pthread_t *)malloc((size_t)wanted * sizeof(pthread_t))))
     return;
   sigfillset(&all);
@@ -282,8 +292,12 @@ static void deuteron_close(deuteron_job *job) {
   while (*place != job)
     place = &(*place)->next;
   *place = job->next;
-  while (job->helpers > 0)
-    pthread_cond_wait(&pool->left, &pool->mutex);
+  if (job->helpers > 0) {
+    const int cancel = deuteron_put_off_cancel();
+    while (job->helpers > 0)
+      pthread_cond_wait(&pool->left, &pool->mutex);
+    deuteron_put_back_cancel(cancel);
+  }
   pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -314,7 +328,7 @@ static deuteron_status deuteron_run_here(deuteron_job *job) {
   if (!deuteron_take_scratch(job->scratch_bytes, &scratch))
     return DEUTERON_ERROR_OUT_OF_MEMORY;
   if (job->total > 1) {
-    pthread_mutex_lock(&pool->mutex);
+    deuteron_lock();
     if (!pool->is_started)
       deuteron_start_workers();
     if (job->chunk == 0)
@@ -344,7 +358,7 @@ __attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v2(void) {
   deuteron_pool *pool = &deuteron_pool_v2;
   deuteron_scratch *scratch;
   pthread_t *workers;
-  int i, num_workers;
+  int i, num_workers, cancel;
   pthread_mutex_lock(&pool->mutex);
   workers = pool->workers;
   num_workers = pool->num_workers;
@@ -355,8 +369,10 @@ __attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v2(void) {
   pool->generation++;
   pthread_cond_broadcast(&pool->work);
   pthread_mutex_unlock(&pool->mutex);
+  cancel = deuteron_put_off_cancel();
   for (i = 0; i < num_workers; i++)
     pthread_join(workers[i], NULL);
+  deuteron_put_back_cancel(cancel);
   free(workers);
   while (scratch) {
     deuteron_scratch *next = scratch->next;
@@ -366,7 +382,7 @@ __attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v2(void) {
 }
 
 DEUTERON_SHARED deuteron_status deuteron_load_v2(void) {
-  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  deuteron_lock();
   deuteron_pool_v2.loads++;
   pthread_mutex_unlock(&deuteron_pool_v2.mutex);
   return DEUTERON_SUCCESS;
@@ -375,7 +391,7 @@ DEUTERON_SHARED deuteron_status deuteron_load_v2(void) {
 /* The last unload stops the workers. */
 DEUTERON_SHARED deuteron_status deuteron_unload_v2(void) {
   int is_last;
-  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  deuteron_lock();
   is_last = deuteron_pool_v2.loads <= 1;
   deuteron_pool_v2.loads -= deuteron_pool_v2.loads > 0;
   pthread_mutex_unlock(&deuteron_pool_v2.mutex);

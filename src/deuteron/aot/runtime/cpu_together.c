@@ -87,19 +87,21 @@ static deuteron_status deuteron_run_looked_after(deuteron_waiting *waiting) {
   deuteron_status status;
   pthread_t looker;
   sigset_t all, before;
-  int failed;
+  int failed, cancel;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   failed = pthread_create(&looker, NULL, deuteron_look_after, waiting);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (failed)
     return DEUTERON_ERROR_OUT_OF_MEMORY;
+  cancel = deuteron_put_off_cancel();
   status = deuteron_run_here(waiting->job);
   pthread_mutex_lock(&waiting->mutex);
   waiting->is_over = 1;
   pthread_cond_signal(&waiting->over);
   pthread_mutex_unlock(&waiting->mutex);
   pthread_join(looker, NULL);
+  deuteron_put_back_cancel(cancel);
   return waiting->is_short ? DEUTERON_ERROR_OUT_OF_MEMORY : status;
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cancel.c"
 #include "cuda_types.h"
 #include "status.h"
 
@@ -206,23 +207,34 @@ static int deuteron_cuda_open_locked(deuteron_cuda *cuda) {
   return result;
 }
 
+static int deuteron_cuda_lock(deuteron_cuda *cuda) {
+  const int cancel = deuteron_put_off_cancel(); /* the driver opens files */
+  pthread_mutex_lock(&cuda->mutex);
+  return cancel;
+}
+
+static void deuteron_cuda_unlock(deuteron_cuda *cuda, int cancel) {
+  pthread_mutex_unlock(&cuda->mutex);
+  deuteron_put_back_cancel(cancel);
+}
+
 static int deuteron_cuda_open(deuteron_cuda *cuda) {
   int result = DEUTERON_SUCCESS;
   if (!__atomic_load_n(&cuda->is_open, __ATOMIC_ACQUIRE)) {
-    pthread_mutex_lock(&cuda->mutex);
+    const int cancel = deuteron_cuda_lock(cuda);
     result = deuteron_cuda_open_locked(cuda);
-    pthread_mutex_unlock(&cuda->mutex);
+    deuteron_cuda_unlock(cuda, cancel);
   }
   return result;
 }
 
 /* The primary context of device 0. It is never released, as work that was launched in it may still run. */
 static int deuteron_cuda_primary(deuteron_cuda *cuda, void **context) {
-  int device, result = DEUTERON_SUCCESS;
+  int device, cancel, result = DEUTERON_SUCCESS;
   *context = __atomic_load_n(&cuda->primary, __ATOMIC_ACQUIRE);
   if (*context)
     return result;
-  pthread_mutex_lock(&cuda->mutex);
+  cancel = deuteron_cuda_lock(cuda);
   if (!cuda->primary) {
     result = cuda->call.device_get(&device, 0);
     if (result == DEUTERON_SUCCESS)
@@ -231,7 +243,7 @@ static int deuteron_cuda_primary(deuteron_cuda *cuda, void **context) {
       __atomic_store_n(&cuda->primary, *context, __ATOMIC_RELEASE);
   }
   *context = cuda->primary;
-  pthread_mutex_unlock(&cuda->mutex);
+  deuteron_cuda_unlock(cuda, cancel);
   return result;
 }
 
@@ -337,7 +349,7 @@ static int deuteron_cuda_prepare(deuteron_cuda *cuda, deuteron_cuda_kernel *kern
 /* The kernel, ready for the device. If it succeeds the caller is a user of the kernel and has to say when it no longer is. */
 static int deuteron_cuda_use(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, int device, void **found) {
   const uint64_t bit = deuteron_cuda_bit(device);
-  int result;
+  int cancel, result;
   if (__atomic_load_n(&kernel->unfit, __ATOMIC_ACQUIRE) & bit)
     return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
   __atomic_fetch_add(&kernel->users, 1, __ATOMIC_SEQ_CST);
@@ -345,13 +357,13 @@ static int deuteron_cuda_use(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, 
   if (*found && (__atomic_load_n(&kernel->ready, __ATOMIC_ACQUIRE) & bit))
     return DEUTERON_SUCCESS;
   __atomic_fetch_sub(&kernel->users, 1, __ATOMIC_RELEASE);
-  pthread_mutex_lock(&cuda->mutex);
+  cancel = deuteron_cuda_lock(cuda);
   result = deuteron_cuda_prepare(cuda, kernel, device);
   if (result == DEUTERON_SUCCESS) {
     *found = kernel->kernel;
     __atomic_fetch_add(&kernel->users, 1, __ATOMIC_SEQ_CST);
   }
-  pthread_mutex_unlock(&cuda->mutex);
+  deuteron_cuda_unlock(cuda, cancel);
   return result;
 }
 
@@ -482,12 +494,12 @@ DEUTERON_SHARED int deuteron_cuda_load_v5(deuteron_cuda_kernel *kernel) {
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, NULL, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS) {
-    pthread_mutex_lock(&cuda->mutex);
+    const int cancel = deuteron_cuda_lock(cuda);
     while ((result = deuteron_cuda_bring(cuda, image, device)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE && image->otherwise)
       image = image->otherwise;
     if (result == DEUTERON_SUCCESS)
       kernel->loads++;
-    pthread_mutex_unlock(&cuda->mutex);
+    deuteron_cuda_unlock(cuda, cancel);
   }
   deuteron_cuda_leave(cuda, is_pushed);
   return result;
@@ -496,10 +508,10 @@ DEUTERON_SHARED int deuteron_cuda_load_v5(deuteron_cuda_kernel *kernel) {
 /* The last unload takes the kernel from the driver; a later launch loads it again. */
 DEUTERON_SHARED int deuteron_cuda_unload_v5(deuteron_cuda_kernel *kernel) {
   deuteron_cuda *cuda = &deuteron_cuda_v5;
+  const int cancel = deuteron_cuda_lock(cuda);
   int result = DEUTERON_SUCCESS, is_last;
-  pthread_mutex_lock(&cuda->mutex);
   if (cuda->is_forked) { /* the code is the parent's */
-    pthread_mutex_unlock(&cuda->mutex);
+    deuteron_cuda_unlock(cuda, cancel);
     return DEUTERON_ERROR_NOT_INITIALIZED;
   }
   is_last = kernel->loads <= 1;
@@ -508,7 +520,7 @@ DEUTERON_SHARED int deuteron_cuda_unload_v5(deuteron_cuda_kernel *kernel) {
     const int dropped = deuteron_cuda_drop(cuda, kernel);
     result = result == DEUTERON_SUCCESS ? dropped : result;
   }
-  pthread_mutex_unlock(&cuda->mutex);
+  deuteron_cuda_unlock(cuda, cancel);
   return result;
 }
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from deuteron.compiler import CompiledKernel
 
 _DEFAULT_ARCH = {"x86_64": "x86-64-v3", "aarch64": "neoverse-n1"}
-_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "control.h", "cpu_pool.c")
+_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "control.h", "cancel.c", "cpu_pool.c")
 
 
 def resolve(target: Target) -> Target:
