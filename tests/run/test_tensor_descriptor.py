@@ -7,6 +7,7 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 from deuteron.backend.tensor_descriptor import TensorDescriptor
+from deuteron.errors import LaunchError
 
 pytestmark = pytest.mark.each_gpu
 
@@ -468,3 +469,27 @@ def test_sizes_beyond_32_bits(draw, poisoned, size):
     x, out = draw("int32", 64), poisoned("int32", 16)
     long_kernel[(1,)](x, out, size, 2, B=16)
     np.testing.assert_array_equal(out, x[32:48])
+
+
+@triton.jit
+def bounded_kernel(x_ptr, out_ptr, M, N, B: tl.constexpr):
+    """Blocks and rows of a matrix that may be empty."""
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [B, 1], [B, B])
+    row = tl.make_tensor_descriptor(x_ptr, [M, N], [B, 1], [1, B])
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [B, 1], [B, B])
+    out.store([0, 0], x.load([0, 0]) + row.gather(tl.arange(0, B), 0))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(-1, 16), (16, -1), (-(2**31), -5), (0, 16), (3, 5)])
+def test_a_negative_size_is_that_of_nothing(draw, poisoned, executor, rows, columns):
+    """Not of what lies beyond the arrays. TMA knows no such tensors."""
+    x, out = draw("float32", (16, 16)), poisoned("float32", (16, 16))
+    expected = out.copy()
+    if executor == "cuda:90" and min(rows, columns) < 1:
+        with pytest.raises(LaunchError, match="a size of it is"):
+            bounded_kernel[(1,)](x, out, rows, columns, B=16)
+        return
+    bounded_kernel[(1,)](x, out, rows, columns, B=16)
+    inside = slice(max(rows, 0)), slice(max(columns, 0))
+    expected[inside] = 2 * x[inside]
+    np.testing.assert_array_equal(out, expected)

@@ -37,9 +37,11 @@ def test_the_offset_of_the_block_is_a_scalar(check):
 
 def test_one_comparison_for_each_dimension(check):
     checks = """
-        // CHECK: %[[M:.*]] = "tt.splat"(%m) : (i32) -> tensor<16xi32>
+        // CHECK: %[[ROWS:.*]] = "arith.maxsi"(%m, {{.*}})
+        // CHECK: %[[COLUMNS:.*]] = "arith.maxsi"(%n, {{.*}})
+        // CHECK: %[[M:.*]] = "tt.splat"(%[[ROWS]]) : (i32) -> tensor<16xi32>
         // CHECK: "arith.cmpi"({{.*}}, %[[M]]) <{predicate = 6 : i64}>
-        // CHECK: %[[N:.*]] = "tt.splat"(%n) : (i32) -> tensor<32xi32>
+        // CHECK: %[[N:.*]] = "tt.splat"(%[[COLUMNS]]) : (i32) -> tensor<32xi32>
         // CHECK: "arith.cmpi"({{.*}}, %[[N]]) <{predicate = 6 : i64}>
         // CHECK: "arith.andi"
         // CHECK-NOT: arith.cmpi"""

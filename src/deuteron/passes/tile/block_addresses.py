@@ -53,6 +53,14 @@ def _steps(b: Builder, stride: SSAValue, extent: int) -> SSAValue:
     return b.value(arith.MuliOp(steps, b.value(SplatOp(stride, [extent]))))
 
 
+def at_least_0(b: Builder, size: SSAValue) -> SSAValue:
+    """A size, of which a negative one is that of nothing."""
+    number = constant_value(size)
+    if number is not None:
+        return size if number >= 0 else b.constant(0, size.type)
+    return b.value(arith.MaxSIOp(size, b.constant(0, size.type)))
+
+
 def block_mask(b: Builder, offsets: Sequence[SSAValue], sizes: Mapping[int, SSAValue], shape: Shape) -> SSAValue | None:
     """Which elements of a block are inside of the sizes, by axis, which are not negative; None: all.
 

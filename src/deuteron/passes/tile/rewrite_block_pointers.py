@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -26,7 +25,7 @@ from deuteron.ir.tt.block_pointer import MakeTensorPtrOp, is_wide
 from deuteron.ir.tt.memory import LoadOp, StoreOp, checked_axes
 from deuteron.ir.types import block_of, i32, i64, is_block_pointer, shape_of
 from deuteron.passes.rewrite import erase, replace
-from deuteron.passes.tile.block_addresses import block_mask, block_pointers, padding_of
+from deuteron.passes.tile.block_addresses import at_least_0, block_mask, block_pointers, padding_of
 
 
 @dataclass(frozen=True)
@@ -69,4 +68,4 @@ def _size(b: Builder, size: SSAValue, wide: bool) -> SSAValue:
         return b.constant(max(number, 0), i64 if wide or number >= 2**31 else i32)
     if not wide and isinstance(size.owner, ExtSIOp) and size.owner.input.type == i32:
         size = size.owner.input
-    return b.value(arith.MaxSIOp(size, b.constant(0, size.type)))
+    return at_least_0(b, size)

@@ -2,7 +2,7 @@
 
     %d = "tt.make_tensor_descriptor"(%p, %m, %n, %s, %1)       %q = %p + %i * %s + %j
     %x = "tt.descriptor_load"(%d, %i, %j)                 ->   %x = "tt.load"(%q + rows * %s + columns,
-                                                                              %i + rows < %m & %j + columns < %n, 0.0)
+                                                         %i + rows < max(%m, 0) & %j + columns < max(%n, 0), 0.0)
 
 Addresses and masks are those of block_addresses.py. Reductions become relaxed atomics. Where the target has TMA, what
 that can do stays (see analysis/addresses); a remark at the others says why it cannot. What is made in a branch
@@ -46,6 +46,7 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import shape_of
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.block_addresses import (
+    at_least_0,
     block_mask,
     block_pointers,
     padding_of,
@@ -98,12 +99,13 @@ def rewrite_access(op: BlockAccess | RowAccess) -> Operation:
     except VerifyException as error:
         raise CompilationError(f"{error}. Make it where it is used.", *from_attribute(op.location)) from error
     b, shape = Builder.before(op), shape_of(op.desc.type.tile)
+    sizes = [at_least_0(b, size) for size in made.shape]
     if isinstance(op, RowAccess):
         pointers = row_pointers(b, made.base, op.x_offsets, op.y_offset, made.strides, shape[1])
-        mask = row_mask(b, op.x_offsets, op.y_offset, made.shape, shape[1])
+        mask = row_mask(b, op.x_offsets, op.y_offset, sizes, shape[1])
     else:
         pointers = block_pointers(b, made.base, op.indices, made.strides, shape)
-        mask = block_mask(b, op.indices, dict(enumerate(made.shape)), shape)
+        mask = block_mask(b, op.indices, dict(enumerate(sizes)), shape)
     if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
         other = padding_of(b, op.result.type, made.pads_with_nan) if mask is not None else None
         load = b.insert(LoadOp(pointers, mask, other))
