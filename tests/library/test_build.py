@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from library.project import NORMS, STANDARDS, Project, check_warnings, write_project
@@ -121,7 +122,7 @@ def exported_by(library: Path) -> set[str]:
     return {line.split()[-1] for line in names.stdout.splitlines()}
 
 
-IN_PYTHON = """\
+IN_PYTHON = f"""\
 x has elements of type float64: the kernel was compiled for float32
 x has elements of type >f4: the kernel was compiled for float32
 x is an array on a GPU, and the kernel would run on the processor: say stream=...
@@ -130,6 +131,10 @@ n is 2147483648: the kernel was compiled for i32
 n is a whole number (i32), got 1.5
 factor is a number, got 'a'
 x is read-only, and the kernel writes to it
+x is an address or an array, got {np.float32(1)!r}
+x is an address or an array, got True
+there is no algorithm of this number
+no algorithm has these values
 """
 
 
@@ -147,9 +152,12 @@ def test_a_program_in_python(project: Project):
         "except norms.Error as error:\n    print(error, error.status)\n"
         "class OnGpu:\n    dtype, __cuda_array_interface__ = 'float32', {'data': (0, False)}\n"
         "for wrong in ((x.astype(np.float64), 2.0, 9), (x.astype('>f4'), 2.0, 9), (OnGpu(), 2.0, 9), ('x', 2.0, 9),\n"
-        "              (x, 2.0, 1 << 31), (x, 2.0, 1.5), (x, 'a', 9), (np.broadcast_to(x[:1], 70), 2.0, 70)):\n"
+        "              (x, 2.0, 1 << 31), (x, 2.0, 1.5), (x, 'a', 9), (np.broadcast_to(x[:1], 70), 2.0, 70),\n"
+        "              (np.float32(1), 2.0, 0), (True, 2.0, 0)):\n"
         "    try:\n        norms.scale(*wrong)\n"
         "    except (TypeError, OverflowError, ValueError) as error:\n        print(error)\n"
+        "try:\n    norms.scale(x, 2.0, 69, algo_id=1 << 32)\nexcept norms.Error as error:\n    print(error)\n"
+        "try:\n    norms.scale_select(BLOCK=(1 << 64) + 64)\nexcept LookupError as error:\n    print(error)\n"
         "half = x.astype(np.float16)\nhalf.flags.writeable = False\n"
         "norms.rms_norm_fp16(half, x.view(np.int16), np.int32(8), np.int64(2))\n"
         "norms.scale(x.ctypes.data, 2.0, 1)\n"
