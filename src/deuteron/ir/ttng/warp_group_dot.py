@@ -96,7 +96,9 @@ class WarpGroupDotOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpGroupDotWaitOp(IRDLOperation):
-    """Waits until at most `pendings` dots are in flight, and gives the `inputs` as they are then."""
+    """Waits until at most `pendings` dots are in flight, and gives the `inputs` as they are then: their sums, and the
+    operands that they read in registers, which have to be there until then, if nobody uses what it gives of them.
+    """
 
     name = "ttng.warp_group_dot_wait"
     inputs = var_operand_def()

@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from backend.cuda.launching import compile_for
+from backend.cuda.launching import aligned, compile_for, emulate_compiled
 from ir_text import generic_asm
 
 import deuteron
@@ -100,3 +100,32 @@ def scaled(a, b, out, n, N: tl.constexpr):
 def test_an_accumulator_that_the_loop_computes_with_is_waited_for_at_its_end():
     found = sequence(compile_for("cuda:90", scaled, HALF, HALF, SINGLE, 4, N=64, num_stages=3))
     assert found in (["{", "dot...", "wait 0", "}", "store"], ["{", "dot", "}", "store"])
+
+
+@deuteron.jit
+def two_into_one_sum(a, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    before = tl.load(a + square)
+    for step in range(n):
+        x = tl.load(a + step * N * N + square)
+        product = tl.dot(x, x).to(tl.float16)
+        acc = tl.dot(before, x, acc)
+        acc = tl.dot(x, product, acc)
+        before = product
+    tl.store(out + square, acc)
+
+
+def test_what_a_loop_carries_on_comes_after_the_dots_that_read_its_registers(rng):
+    """It is computed before them, and LLVM moved it to where it is used: into registers that a dot in flight read."""
+    tiles = aligned(rng.integers(-1, 2, (4, 64, 64)).astype(np.float16))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    kernel = compile_for("cuda:90", two_into_one_sum, tiles, out, 4, N=64)
+    assert sequence(kernel).count("dot...") > 1
+    emulate_compiled(kernel, tiles, out, 4, asynchronous="late")
+    before, expected = tiles[0].astype(np.float64), 0
+    for x in tiles.astype(np.float64):
+        expected += before @ x + x @ (x @ x)
+        before = x @ x
+    np.testing.assert_array_equal(out, expected)

@@ -7,7 +7,7 @@ ties it.
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.cuda.instructions.wgmma import Instructions, Matrix, Step, instruction_k
 from deuteron.backend.gpu.context import Context, Rule
@@ -111,22 +111,32 @@ def _row_words(ctx: Context, op: Operation, a: Fragment):
 
 
 def warp_group_dot_wait(ctx: Context, op: Operation, *inputs: Fragment) -> list[Fragment]:
-    """Everything in flight goes through the wait, so that nothing uses it before.
+    """Everything in flight goes through the wait, so that nothing uses it before. Of what is only read until then
+    nobody uses the output: it has to be there, so that LLVM gives its registers to nothing else.
 
     A new block begins after it: into the block after a loop LLVM sinks what is used there, and where the wait is not
     the first instruction of that block, ptxas waits for every dot instead (C7514).
     """
-    values = [value for fragment in inputs for value in fragment.registers]
+    is_used = [bool(list(output.uses)) for output in op.outputs]
+    values = [value for one, used in zip(inputs, is_used, strict=True) if used for value in one.registers]
+    read = [(one, value.type) for one, value, used in zip(inputs, op.inputs, is_used, strict=True) if not used]
+    kept = [word for one, type in read for word in _words(ctx, one, type)]
     outputs = [f"={CONSTRAINTS[value.type]}" for value in values]
-    constraints = ",".join([*outputs, *map(str, range(len(values)))])
+    constraints = ",".join([*outputs, *map(str, range(len(values))), *(CONSTRAINTS[word.type] for word in kept)])
     text = f"wgmma.wait_group.sync.aligned {op.pendings.value.data};"
-    type = "{ " + ", ".join(value.type for value in values) + " }"
-    result = ctx.b.assembly(Touches.MEMORY, type, text, constraints, *values, attributes="convergent nounwind")
+    type = "{ " + ", ".join(value.type for value in values) + " }" if values else "void"
+    operands = [*values, *kept]
+    result = ctx.b.assembly(Touches.MEMORY, type, text, constraints, *operands, attributes="convergent nounwind")
     following = ctx.b.block("waited")
     ctx.b.br(following)
     ctx.b.position(following)
     waited = iter([ctx.b.extractvalue(result, index, value.type) for index, value in enumerate(values)])
-    return [Fragment(fragment.layout, tuple(next(waited) for _ in fragment.registers)) for fragment in inputs]
+    return [one.map(lambda _: next(waited)) if used else one for one, used in zip(inputs, is_used, strict=True)]
+
+
+def _words(ctx: Context, fragment: Fragment, type: Attribute) -> list[Value]:
+    """The registers of an operand, as a dot has them."""
+    return pack(ctx.b, [to_bits(ctx.b, value, type) for value in fragment.registers])
 
 
 def fence_async_shared(ctx: Context, op: Operation) -> None:

@@ -10,8 +10,9 @@
 A dot stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
 live longer than the iteration: the wait is for the dot of the iteration before, whose buffers may be filled again
 after it. One that another dot only adds to has no wait of its own. Any other dot is waited for before the first op
-that uses it, or that computes the operand which the next iteration has in the same registers. Dots that are rounded
-to 16 bits, or summed in parts, stay as they are.
+that uses it, or that computes the operand which the next iteration has in the same registers. A wait is also given
+the operands in registers that are read until then. Dots that are rounded to 16 bits, or summed in parts, stay as they
+are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
-from deuteron.ir.types import bit_width_of
+from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
@@ -88,8 +89,19 @@ def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
             dot.properties["isAsync"] = BoolAttr.from_bool(True)
             continue
         stop, issued = _first_use(dot)
-        if stop is not dot.next_op:
+        if stop is not dot.next_op or _register_operands(dot.c):
             _wait([dot], InsertPoint.before(stop), issued)
+
+
+def _register_operands(total: SSAValue) -> list[SSAValue]:
+    """The operands in registers of a dot in flight, and of those that it adds to: they stay there until the wait. What
+    a loop carries on has the same registers, and may be computed anywhere.
+    """
+    dot = total.owner
+    if not isinstance(dot, WarpGroupDotOp) or not dot.is_async.value.data:
+        return []
+    is_read = is_tile(dot.a.type) and bit_width_of(dot.a.type) < 32  # of those of 32 bits it reads rounded copies
+    return [*_register_operands(dot.c), *([dot.a] if is_read else [])]
 
 
 def _is_added_to(dot: WarpGroupDotOp, dots: Sequence[WarpGroupDotOp]) -> bool:
@@ -127,12 +139,16 @@ def _at_level(op: Operation, block: Block | None) -> Operation:
 def _wait(dots: list[WarpGroupDotOp], place: InsertPoint, pendings: int) -> None:
     for dot in dots:
         dot.properties["isAsync"] = BoolAttr.from_bool(True)
-    _wait_for([dot.result for dot in dots], place, pendings, dots[-1])
+    results = [dot.result for dot in dots]
+    operands = [operand for result in results for operand in _register_operands(result)]
+    _wait_for(results, place, pendings, dots[-1], operands)
 
 
-def _wait_for(values: list[SSAValue], place: InsertPoint, pendings: int, like: Operation) -> None:
-    """Everything that uses the values uses what the wait gives instead."""
-    wait = Builder(place, like.location).insert(WarpGroupDotWaitOp(values, pendings))
-    for value, output in zip(values, wait.outputs, strict=True):
+def _wait_for(
+    sums: list[SSAValue], place: InsertPoint, pendings: int, like: Operation, operands: Sequence[SSAValue] = ()
+) -> None:
+    """Everything that uses the sums uses what the wait gives instead; the operands are there until then."""
+    wait = Builder(place, like.location).insert(WarpGroupDotWaitOp([*sums, *operands], pendings))
+    for value, output in zip(sums, wait.outputs, strict=False):
         value.replace_uses_with_if(output, lambda use: use.operation is not wait)
         output.name_hint = value.name_hint
