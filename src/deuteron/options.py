@@ -27,6 +27,8 @@ class Target:
 
 
 MAX_THREADS = 1024  # of a program on any GPU
+# How fp32 operands of a product that says nothing may enter it: what `tl.dot` knows.
+DOT_INPUT_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 # Options of a launch, which the compiled code knows nothing of, as Triton calls them.
 LAUNCH_ATTRIBUTES = ("launch_cooperative_grid", "launch_pdl")
 
@@ -40,7 +42,7 @@ class CPUOptions:
     every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
     Python; "": not. `line_info` is for debuggers and profilers; kernels with `debug` have it. `may_alias`: arguments
     may be views of one array, in any way; else a launch checks that those which the code takes to be apart are.
-    `enable_reflect_ftz` is for GPUs: no function flushes here.
+    `enable_reflect_ftz` and `default_dot_input_precision` are for GPUs: no function flushes, all products are exact.
     `interruptible`: loops look now and then whether the launch is to end; None: where a kernel is launched from Python.
     """
 
@@ -50,6 +52,7 @@ class CPUOptions:
     maxnreg: int | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True
+    default_dot_input_precision: str = "tf32"
     opt_level: int = 3
     debug: bool = False
     sanitize_overflow: bool = True
@@ -85,6 +88,7 @@ class CPUOptions:
         if self.interruptible not in (None, True, False):
             raise UsageError(f"interruptible is None, True or False, got {self.interruptible!r}")
         _check_maxnreg(self.maxnreg)
+        _check_precision(self.default_dot_input_precision)
         if not isinstance(self.opt_level, int) or self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
@@ -104,6 +108,7 @@ class CUDAOptions:
     `may_alias`: arguments may be views of one array, in any way. `many_programs`: a grid may be as large as GPUs take;
     else a launch checks that it is one in which no number overflows that the code takes not to. With
     `enable_reflect_ftz=False` what exponentials of fp32 give below 2**-126 is not zero, at four instructions for one.
+    `default_dot_input_precision` is that of products of fp32 that say none.
     """
 
     num_warps: int = 4
@@ -112,6 +117,7 @@ class CUDAOptions:
     maxnreg: int | None = None
     enable_fp_fusion: bool = True
     enable_reflect_ftz: bool = True
+    default_dot_input_precision: str = "tf32"
     debug: bool = False
     plain_arguments: bool = False
     sanitize_overflow: bool = True
@@ -140,11 +146,18 @@ class CUDAOptions:
             *LAUNCH_ATTRIBUTES,
         )
         _check_maxnreg(self.maxnreg)
+        _check_precision(self.default_dot_input_precision)
 
 
 def _check_maxnreg(value: Any) -> None:
     if value is not None and not (isinstance(value, int) and value >= 16):
         raise UsageError(f"maxnreg must be a whole number from 16 on, got {value!r}")
+
+
+def _check_precision(value: Any) -> None:
+    if value not in DOT_INPUT_PRECISIONS:
+        known = ", ".join(DOT_INPUT_PRECISIONS)
+        raise UsageError(f"default_dot_input_precision (TRITON_F32_DEFAULT) is one of {known}, got {value!r}")
 
 
 def _check_flags(options: Any, *names: str) -> None:
@@ -217,7 +230,6 @@ REFUSED_OPTIONS = {
     "arch": "A launch is compiled for the GPU that it runs on, triton.compile for its target; "
     "DEUTERON_TARGET=cuda:80 is for another.",
     "stream": "A launch goes to the stream that is current in the program's library: `with torch.cuda.stream(s):`.",
-    "default_dot_input_precision": "Say `tl.dot(..., input_precision=)`.",
     "cluster_dims": "Say num_ctas.",
     "ctas_per_cga": "Say num_ctas.",
 }

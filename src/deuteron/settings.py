@@ -29,7 +29,7 @@ def _variable(name: str) -> str | None:
 # What a launch asks for, whose kernel is there.
 LAUNCH_VARIABLES = (
     *("DEUTERON_INTERPRET", "TRITON_INTERPRET", "DEUTERON_EMULATE", "DEUTERON_TARGET"),
-    *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION", "DEUTERON_CHECK"),
+    *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION", "TRITON_F32_DEFAULT", "DEUTERON_CHECK"),
     "DEUTERON_SYNC",
 )
 
@@ -193,14 +193,19 @@ class Settings:
 
     @property
     def option_texts(self) -> tuple[str | None, ...]:
-        """TRITON_DEBUG, TRITON_DEFAULT_FP_FUSION and DEUTERON_CHECK. Every launch asks for them."""
-        return _variable("TRITON_DEBUG"), _variable("TRITON_DEFAULT_FP_FUSION"), _variable("DEUTERON_CHECK")
+        """TRITON_DEBUG, TRITON_DEFAULT_FP_FUSION, TRITON_F32_DEFAULT and DEUTERON_CHECK. Every launch asks for them."""
+        numbers = _variable("TRITON_DEFAULT_FP_FUSION"), _variable("TRITON_F32_DEFAULT")
+        return _variable("TRITON_DEBUG"), *numbers, _variable("DEUTERON_CHECK")
 
     @property
-    def option_defaults(self) -> dict[str, bool]:
-        """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
+    def option_defaults(self) -> dict[str, bool | str]:
+        """The options `debug`, `enable_fp_fusion` and `default_dot_input_precision` where the environment says them: of
+        kernels that say nothing.
+        """
         variables = {"debug": "TRITON_DEBUG", "enable_fp_fusion": "TRITON_DEFAULT_FP_FUSION"}
-        return {option: truth(text, name) for option, name in variables.items() if (text := _variable(name))}
+        said = {option: truth(text, name) for option, name in variables.items() if (text := _variable(name))}
+        precision = (_variable("TRITON_F32_DEFAULT") or "").lower()
+        return {**said, "default_dot_input_precision": precision} if precision else said
 
     @property
     def line_info(self) -> bool:

@@ -23,3 +23,22 @@ def test_no_ptxas_is_started(monkeypatch: pytest.MonkeyPatch):
     x = np.arange(32, dtype=np.float32)
     doubled[(1,)](x, N=32)
     np.testing.assert_array_equal(x, np.arange(0, 64, 2))
+
+
+@deuteron.jit
+def product(x, y, out):
+    at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)
+    tl.store(out + at, tl.dot(tl.load(x + at), tl.load(y + at)))
+
+
+def test_the_variable_of_the_precision_of_products_is_heard_by_every_launch(rng, monkeypatch: pytest.MonkeyPatch):
+    for name, value in (("EMULATE", "1"), ("INTERPRET", "0"), ("TARGET", "cuda:90")):
+        monkeypatch.setenv(f"DEUTERON_{name}", value)
+    x, y = rng.standard_normal((2, 16, 16), np.float32)
+    errors = []
+    for precision in ("tf32", "ieee", "tf32x3", ""):
+        monkeypatch.setenv("TRITON_F32_DEFAULT", precision)
+        product[(1,)](x, y, out := np.zeros((16, 16), np.float32))
+        errors.append(abs(out - x.astype(np.float64) @ y).max())
+    assert errors[0] == errors[3] > 1e-4
+    assert max(errors[1:3]) < 1e-5

@@ -27,12 +27,15 @@ def launch_some(kernel=plain, count=3):
     return [kernel[(1,)](x, 5) for _ in range(count)][-1]
 
 
-@pytest.mark.parametrize("variable", ["TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION"])
-def test_a_variable_of_the_environment(log, slow, monkeypatch, variable):
+@pytest.mark.parametrize(
+    ("variable", "one", "other"),
+    [("TRITON_DEBUG", "1", "0"), ("TRITON_DEFAULT_FP_FUSION", "1", "0"), ("TRITON_F32_DEFAULT", "ieee", "tf32x3")],
+)
+def test_a_variable_of_the_environment(log, slow, monkeypatch, variable, one, other):
     first = launch_some()
-    monkeypatch.setenv(variable, "1")
+    monkeypatch.setenv(variable, one)
     second = launch_some()
-    monkeypatch.setenv(variable, "0")
+    monkeypatch.setenv(variable, other)
     third = launch_some()
     monkeypatch.delenv(variable)
     assert len({id(found) for found in (first, second, third)}) == 3

@@ -63,17 +63,19 @@ class Frame:
 @dataclass(frozen=True)
 class Asked:
     """Options that what a kernel means depends on: of `num_warps` it may ask; against overflows, and steps of ranges
-    that are not positive, it asserts.
+    that are not positive, it asserts; `dot_precision` is that of its products of fp32 that say none.
     """
 
     num_warps: int = 4
     checks_overflow: bool = False
     checks_steps: bool = False
+    dot_precision: str = "tf32"
 
     @staticmethod
     def of(options: Any) -> Asked:
         """Those of a target's options."""
-        return Asked(options.num_warps, options.debug and options.sanitize_overflow, options.debug)
+        checks_overflow = options.debug and options.sanitize_overflow
+        return Asked(options.num_warps, checks_overflow, options.debug, options.default_dot_input_precision)
 
 
 PLAIN = Asked()

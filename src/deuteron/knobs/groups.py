@@ -125,7 +125,7 @@ class runtime_knobs(base_knobs):
 class language_knobs(base_knobs):
     """What kernels mean."""
 
-    fp32_default = ignored_str("TRITON_F32_DEFAULT")
+    fp32_default = env_opt_str("TRITON_F32_DEFAULT")
     default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
 
 

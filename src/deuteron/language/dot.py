@@ -30,11 +30,12 @@ def dot(
         instructions multiply from 16 rows, 8 columns and 256 bits along K on.
     :param other: [K, N], or [..., K, N] for the same batch, of the same type (fp8 types may differ).
     :param acc: [M, N] or [..., M, N], of the type of the result.
-    :param input_precision: how fp32 operands enter the product: "tf32" (the default), "tf32x3", "ieee", "bf16x3" or
+    :param input_precision: how fp32 operands enter the product: "tf32" (the default, unless the variable
+        TRITON_F32_DEFAULT or the option `default_dot_input_precision` says another), "tf32x3", "ieee", "bf16x3" or
         "bf16x6". On the CPU all are exact. On GPUs "tf32" is one product on tensor cores, of numbers with 11 of their
         24 bits (rounded; sm_90 cuts the rest off); "tf32x3" and "bf16x3" are three, of parts, with 22 and 16 bits,
         "bf16x6" six with all of them; "ieee" multiplies in each thread, many times slower.
-    :param allow_tf32: the older form: True is "tf32", False is "ieee".
+    :param allow_tf32: the older form: True is the default, False is "ieee".
     :param max_num_imprecise_acc: how many products of fp8 may be accumulated at lower precision; a hint.
     :param out_dtype: type of the result for fp16 and fp8 operands: fp32 (the default, or that of `acc`) or fp16. Others
         give int32 for int8, fp64 for fp64, else fp32, whatever is said here, as in Triton; bf16 is an error.

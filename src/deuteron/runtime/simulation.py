@@ -60,7 +60,8 @@ class Simulation:
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         fn = self.fn
-        key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target, SourceFunction.num_updates)
+        asked = (settings.target, settings.option_texts, SourceFunction.num_updates)
+        key = ("emulated", bound.tokens, tuple(bound.options.items()), *asked)
         if key not in self._made:
             options = fn.options_of(emulator.BACKEND, bound)
             with fn.watching(bound):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from deuteron.frontend import Asked, lower_function
+from deuteron.frontend.semantics.dot import INPUT_PRECISIONS
 from deuteron.ir.remarks import Kind, remark_of
-from deuteron.ir.tt.dot import InputPrecision
+from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.types import shape_of
+from deuteron.options import DOT_INPUT_PRECISIONS
 
 
 def tile(dtype: str, *shape: int) -> str:
@@ -76,6 +79,26 @@ def test_old_spellings_mean_what_they_meant(ops, product: str, said: str | None)
 def test_input_precision(ops, arguments: str, precision: InputPrecision):
     *_, dot = ops(f"tl.dot(m, m.T{arguments})")
     assert dot.input_precision.value.data == precision
+
+
+@pytest.mark.parametrize(
+    ("arguments", "precision"),
+    [
+        ("", InputPrecision.BF16x6),
+        (", input_precision='tf32'", InputPrecision.TF32),
+        (", allow_tf32=False", InputPrecision.IEEE),
+        (", allow_tf32=True", InputPrecision.BF16x6),
+    ],
+)
+def test_the_default_is_what_is_asked_for(load_kernel, arguments: str, precision: InputPrecision):
+    kernel = load_kernel((), ["m = tl.zeros((16, 16), tl.float32)", f"tl.dot(m, m{arguments})"])
+    module = lower_function(kernel, {}, {}, {}, asked=Asked(dot_precision="bf16x6"))
+    (dot,) = (op for op in module.walk() if isinstance(op, DotOp))
+    assert dot.input_precision.value.data == precision
+
+
+def test_options_know_the_precisions_that_there_are():
+    assert set(DOT_INPUT_PRECISIONS) == set(INPUT_PRECISIONS)
 
 
 OF_VECTORS = "Multiply vectors and numbers with *, and add up with tl.sum."

@@ -99,7 +99,8 @@ def _precision(ctx: Context, name: str | None, allow_tf32: bool | None) -> Input
     if name is not None and allow_tf32 is not None:
         raise ctx.error(f"tl.dot got input_precision={name!r} and allow_tf32={allow_tf32}. Give input_precision only.")
     if name is None:
-        return InputPrecision.TF32 if allow_tf32 is None or allow_tf32 else InputPrecision.IEEE
+        is_exact = allow_tf32 is not None and not allow_tf32
+        return InputPrecision.IEEE if is_exact else INPUT_PRECISIONS[ctx.asked.dot_precision]
     if not isinstance(name, str) or name.lower() not in INPUT_PRECISIONS:
         raise ctx.error(f"tl.dot has no input_precision {describe(name)}. Use one of {', '.join(INPUT_PRECISIONS)}.")
     return INPUT_PRECISIONS[name.lower()]
