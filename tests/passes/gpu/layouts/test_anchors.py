@@ -56,3 +56,25 @@ def test_every_element_has_a_place(shape, read_along, num_warps):
         for warp in range(num_warps)
     }
     assert places == {(i, j) for i in range(shape[0]) for j in range(shape[1])}
+
+
+@deuteron.jit
+def exact(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y, input_precision="ieee"))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "num_warps"),
+    [(16, 16, 16, 1), (16, 16, 16, 4), (16, 16, 16, 8), (32, 32, 16, 4), (64, 64, 8, 8), (16, 64, 8, 8), (64, 2, 8, 4)],
+)
+def test_threads_that_multiply_share_the_work(rng, m, n, k, num_warps):
+    a, b = (aligned(rng.integers(-3, 4, shape).astype(np.float32)) for shape in ((m, k), (k, n)))
+    kernel = compile_for(
+        "cuda:90", exact, a, b, out := aligned(np.zeros((m, n), np.float32)), M=m, N=n, K=k, num_warps=num_warps
+    )
+    profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, 32 * num_warps, kernel.metadata.shared, (a, b, out))
+    np.testing.assert_array_equal(out, a @ b)
+    assert len(instructions_with(kernel, "fma.rn.f32")) == m * n * k // (32 * num_warps)

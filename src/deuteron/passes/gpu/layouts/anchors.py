@@ -135,12 +135,25 @@ def _warp_group_layouts(
 
 
 def _square_blocked(shape: tuple[int, ...], config: GPUConfig) -> LinearLayout:
-    """Blocks of up to 4x4 in each thread, so that each operand element is used several times."""
-    outer = [1] * (len(shape) - 2)
-    size = [*outer, min(4, shape[-2]), min(4, shape[-1])]
-    lanes_n = min(8, max(shape[-1] // size[-1], 1))
-    lanes = [*outer, config.machine.warp_size // lanes_n, lanes_n]
-    return blocked(shape, size, lanes, [*outer, config.num_warps, 1], list(reversed(range(len(shape)))))
+    """Blocks of up to 4x4 in each thread, so that each operand element is used several times; smaller ones where some
+    threads would have none. Warps along the rows, as far as there are rows for them.
+    """
+    outer, warp_size = [1] * (len(shape) - 2), config.machine.warp_size
+    size = _thread_block(shape[-2], shape[-1], warp_size * config.num_warps)
+    rows, columns = (extent // held for extent, held in zip(shape[-2:], size, strict=True))
+    lanes_m = min(warp_size // min(8, columns), rows)
+    lanes_n = warp_size // lanes_m
+    warps_m = min(config.num_warps, max(rows // lanes_m, 1))
+    warps = [*outer, warps_m, config.num_warps // warps_m]
+    return blocked(shape, [*outer, *size], [*outer, lanes_m, lanes_n], warps, list(reversed(range(len(shape)))))
+
+
+def _thread_block(rows: int, columns: int, num_threads: int) -> tuple[int, int]:
+    """Rows go first: what a thread reads of the second operand is one access for each K, however many columns it is."""
+    m, n = min(4, rows), min(4, columns)
+    while m * n > 1 and rows * columns < m * n * num_threads:
+        m, n = (m // 2, n) if m > 1 else (m, n // 2)
+    return m, n
 
 
 def is_chained(op: AnyDot) -> bool:
