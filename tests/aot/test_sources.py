@@ -1,8 +1,10 @@
 """Where kernels are found: in files, in packages with relative imports, as modules; and what they were read from."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,26 @@ def test_kernels_in_packages(command: list[str], tmp_path: Path):
     again = compile_scale(tmp_path, *command)
     assert [line.split()[0] for line in again.stderr.splitlines()] == ["unchanged"] * 3
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_a_file_that_make_waits_for(tmp_path: Path):
+    """The names of what is written have a hash, so that a rule of make's is for another file."""
+    make_package(tmp_path, "pkg")
+    options = "-n scale -s '*fp32, 64' -g 1 -t cpu -o out/scale --depfile out/scale.d --depfile-target $@"
+    command = f"{sys.executable} -m deuteron.tools.compile pkg/ops/scale.py {options}"
+    (tmp_path / "Makefile").write_text(f"out/stamp:\n\t{command}\n\ttouch $@\n-include out/scale.d\n")
+
+    def make() -> str:
+        done = subprocess.run(["make"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    assert "wrote out/scale." in make()
+    assert "up to date" in make()
+    later = time.time() + 5
+    os.utime(tmp_path / "pkg/parts.py", (later, later))
+    assert "unchanged out/scale." in make()
 
 
 def test_relative_imports_outside_of_packages(tmp_path: Path):

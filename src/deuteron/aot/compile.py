@@ -47,11 +47,12 @@ HOST_TYPES = tuple(type.signature for type in INTEGERS if type.bits > 1)
 @dataclass(frozen=True)
 class CompileRequest:
     """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. A
-    `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
-    in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
-    does not take. With `is_library` the functions have the types of a library, and the files are called `out_path`.
-    `objects` names the systems that its machine code is made for besides. With `is_checked` there is a function too
-    that checks every access, where the target can; with `has_lines` code has line tables, where the target can.
+    `depfile` is written that says what was read, for `depfile_target` or the files. The text of a stage has its own
+    name and signature; those of a kernel in a Python file have to be given. `host_parameters` are whole numbers, by
+    name, that the grid needs and the kernel does not take. With `is_library` the functions have the types of a library,
+    and the files are called `out_path`. `objects` names the systems that its machine code is made for besides. With
+    `is_checked` there is a function too that checks every access, where the target can; with `has_lines` code has line
+    tables, where the target can.
     """
 
     path: Path | ModuleName
@@ -61,6 +62,7 @@ class CompileRequest:
     out_path: Path | None = None
     out_name: str | None = None
     depfile: Path | None = None
+    depfile_target: Path | None = None
     num_warps: int = 1
     num_stages: int = 3
     num_ctas: int = 1
@@ -101,7 +103,8 @@ def compile_kernel(request: CompileRequest) -> Emitted:
     emitted = emit_kernel(request)
     files, outputs = dict(emitted.files), list(emitted.files)
     if request.depfile is not None:
-        files[request.depfile] = depfile_text(outputs, emitted.dependencies)
+        made = outputs if request.depfile_target is None else [request.depfile_target]
+        files[request.depfile] = depfile_text(made, emitted.dependencies)
     changed = write_files(files)
     return Emitted(outputs, [path for path in outputs if path in changed], emitted.target)
 

@@ -32,6 +32,9 @@ from deuteron.tools.kernel_options import kernel_options, named_values, source_o
     help="A value for the grid alone: 'n=i32'.",
 )
 @click.option("--depfile", type=click.Path(path_type=Path), help="Write what was read, for Make, Ninja and CMake.")
+@click.option(
+    "--depfile-target", type=click.Path(path_type=Path), help="What the depfile says is made; default: the files."
+)
 def command(
     path: Path | None, module: str | None, options: tuple[str, ...], host_parameters: tuple[str, ...], **request: object
 ) -> None:
