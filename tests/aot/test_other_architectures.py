@@ -143,15 +143,22 @@ def test_such_a_kernel_is_refused_here(workspace):
         kernel[(1,)](np.ones(1, np.float32))
 
 
-def test_elsewhere_the_file_builds_and_says_that_it_does_not_run(tmp_path: Path):
-    other = "cortex-a72" if machine() == "x86_64" else "haswell"
+@pytest.mark.parametrize(
+    ("target", "flags"),
+    [
+        pytest.param("cpu:cortex-a72" if machine() == "x86_64" else "cpu:haswell", [], id="another processor"),
+        pytest.param("cpu", ["-U__LP64__"], id="pointers of 32 bits"),
+        pytest.param("cpu", ["-D__AARCH64EB__"], id="big-endian"),
+    ],
+)
+def test_elsewhere_the_file_builds_and_says_that_it_does_not_run(target: str, flags: list[str], tmp_path: Path):
     (tmp_path / "mix.py").write_text(KERNEL)
     signature = ["-s", "*fp16, *fp32, *fp32, i32, 32", "-g", "cdiv(n, 16 * BLOCK)"]
-    run_compiler("compile", tmp_path / "mix.py", "-n", "mix", *signature, "-t", f"cpu:{other}", "-o", tmp_path / "mix")
+    run_compiler("compile", tmp_path / "mix.py", "-n", "mix", *signature, "-t", target, "-o", tmp_path / "mix")
     run_compiler("link", next(tmp_path.glob("mix.*.h")), "-o", tmp_path / "mix")
     (tmp_path / "main.c").write_text(
         '#include "mix.h"\n#include <stdio.h>\n'
         "int main(void) { return puts(deuteron_status_string(mix_default(0, 0, 0, 0, 1))) < 0; }\n"
     )
-    subprocess.run(["gcc", *STRICT, *tmp_path.glob("*.c"), "-o", tmp_path / "program"], check=True)
+    subprocess.run(["gcc", *STRICT, *flags, *tmp_path.glob("*.c"), "-o", tmp_path / "program"], check=True)
     assert subprocess.run([tmp_path / "program"], capture_output=True, text=True).stdout == "unsupported device\n"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from deuteron.compiler import CompiledKernel
 
 _DEFAULT_ARCH = {"x86_64": "x86-64-v3", "aarch64": "neoverse-n1"}
+_ABI = "defined(__ELF__) && defined(__LP64__) && !defined(__AARCH64EB__)"  # not x32, ILP32, big-endian
 _RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "control.h", "cancel.c", "cpu_pool.c")
 
 
@@ -80,7 +81,7 @@ def source(code: KernelCode) -> str:
     record = code.record
     arch = record.target.partition(":")[2]
     features = _features(Target("cpu", arch)) + _tile_features(record)
-    architecture = f"defined(__{architecture_of(arch)}__) && defined(__ELF__)"
+    architecture = f"defined(__{architecture_of(arch)}__) && {_ABI}"
     grid = _grid_code(code)
     return render(
         "cpu_kernel.c",
