@@ -4,7 +4,8 @@
 
 Polynomials are numbers without an end; what a kernel compares has 32 bits. Where a comparison of the polynomials holds,
 of the greater side nothing is larger than its largest element, and nothing smaller of the less side than its smallest:
-if these two fit, both sides are what they are taken for.
+if these two fit, both sides are what they are taken for. Of loops whose iterations are counted in them the bounds have
+to fit, and the end is not to be before the begin.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from deuteron.analysis.addresses.strided_tile import ONE
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.axis.ranges import Most, relies_on
 from deuteron.ir.arith import CmpIOp, constant_value
-from deuteron.ir.tt.function import function_of
+from deuteron.ir.tt.function import FuncOp, function_of
 from deuteron.ir.types import bit_width_of, is_tile, shape_of
 
 LEAST, MOST = -(2**31), 2**31 - 1
@@ -37,14 +38,30 @@ def needed(known: TilePolynomials, op: CmpIOp, loop: scf.ForOp) -> list[Polynomi
     sides = [(-known.of(greater), Polynomial.constant(MOST))]
     if op.predicate_name.startswith("s"):  # an unsigned one is compared with 0 as well
         sides.append((known.of(less), Polynomial.constant(-LEAST)))
-    found = []
+    choices = []  # one of each is to be natural
     for side, room in sides:
         least = least_in_tile(side, extents)
-        bounds = [] if least is None else _least_in_loop(known, least + room, loop)
-        if not bounds:
-            return None
-        if not any(relies_on(partial(_is_natural, bound), function_of(op)) for bound in bounds):
-            found.append(bounds[-1])
+        choices.append([] if least is None else _least_in_loop(known, least + room, loop))
+    if not all(choices):
+        return None
+    choices += [[one] for value in (*op.operands, loop.lb, loop.ub) for one in _exact_counts(known, value)]
+    return [bounds[-1] for bounds in choices if not _is_made_sure_of(bounds, function_of(op))]
+
+
+def _is_made_sure_of(bounds: Sequence[Polynomial], func: FuncOp) -> bool:
+    """Whether a launch makes sure that one of these is not negative."""
+    return any(relies_on(partial(_is_natural, bound), func) for bound in bounds)
+
+
+def _exact_counts(known: TilePolynomials, value: SSAValue) -> list[Polynomial]:
+    """What may not be negative, so that loops before a value have as many iterations as its polynomial says."""
+    found = []
+    for loop in known.loops_counted_in(value):
+        computed = [known.of(end) for end in (loop.lb, loop.ub) if known.of(end) != _itself(known, end)]
+        found += [
+            room for end in computed for room in (Polynomial.constant(MOST) - end, end - Polynomial.constant(LEAST))
+        ]
+        found.append(known.range_of(loop))
     return found
 
 

@@ -46,7 +46,8 @@ class TilePolynomials:
     """The polynomials of a function's values, made when they are asked for.
 
     Tiles modulo a scalar count as their dividends, which holds where these are less than the divisors: `wraps_in` says
-    which are in a value. `naturals` are known not to be negative.
+    which are in a value. A loop has as many iterations as its bounds say where they do not overflow:
+    `loops_counted_in`. `naturals` are known not to be negative.
     """
 
     def __init__(self, naturals: Set[SSAValue] = frozenset()) -> None:
@@ -54,6 +55,7 @@ class TilePolynomials:
         self._known: dict[SSAValue, Polynomial | None] = {}
         self._atoms: dict[SSAValue, Atom] = {}
         self._wraps: dict[SSAValue, Wrap] = {}
+        self._counted: dict[SSAValue, scf.ForOp] = {}
         self._begun: dict[SSAValue, Polynomial] = {}  # what iterations begin with whose advance is being computed
 
     def of(self, value: SSAValue) -> Polynomial | None:
@@ -79,11 +81,19 @@ class TilePolynomials:
         self._wraps[value] = wrap
 
     def wraps_in(self, value: SSAValue) -> list[Wrap]:
-        """The tiles that wrap around which a value is made of. Polynomials tell, whether or not they were asked for."""
+        """The tiles that wrap around which a value is made of."""
+        return [self._wraps[source] for source in self._known_sources(value) if source in self._wraps]
+
+    def loops_counted_in(self, value: SSAValue) -> list[scf.ForOp]:
+        """The loops that a value comes after whose number of iterations it is made of."""
+        return [self._counted[source] for source in self._known_sources(value) if source in self._counted]
+
+    def _known_sources(self, value: SSAValue) -> list[SSAValue]:
+        """Polynomials tell, whether or not they were asked for."""
         sources = list(sources_of(value))
         for source in sources:
             self.of(source)
-        return [self._wraps[source] for source in sources if source in self._wraps]
+        return sources
 
     def _make(self, value: SSAValue) -> Polynomial | None:
         if not _is_number(value):
@@ -123,7 +133,10 @@ class TilePolynomials:
         distance = self.range_of(loop)
         is_known = distance is not None and _step(loop) > 0
         count = distance.over(Polynomial.constant(_step(loop))) if is_known else None
-        return start + count * advance if count is not None and is_natural(count, self._naturals) else None
+        if count is None or not is_natural(count, self._naturals):
+            return None
+        self._counted[loop.results[index]] = loop
+        return start + count * advance
 
     def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:
         """By how much an iteration advances what it carries, where that does not change.
