@@ -102,6 +102,11 @@ def _log_rest(z):
     return mp.nsum(lambda k: 2 * mp.mpf(z) ** int(k) / (2 * k + 5), [0, mp.inf]) if z else mp.mpf(2) / 5
 
 
+def _log1p_rest(t):
+    """(log(1 + t) - t + t**2 / 2) / t**3."""
+    return (mp.log1p(t) - t + t * t / 2) / t**3 if abs(t) > mp.mpf(10) ** -12 else mp.mpf(1) / 3 - t / 4
+
+
 def _cosine_rest(t):
     """(cos(x) - 1 + x**2 / 2) / x**4 as a function of t = x**2."""
     return (mp.cos(mp.sqrt(t)) - 1 + t / 2) / t**2 if abs(t) > mp.mpf(10) ** -10 else mp.mpf(1) / 24 - t / 720
@@ -268,6 +273,7 @@ FITS = [
     Fit("ATAN", _odd(mp.atan), 0, 0.4143**2, 0.4143**2),
     Fit("ASIN", _odd(mp.asin), 0, 0.25, 0.25),
     Fit("LOG", _log_rest, 0, 0.02945, 0.02945**2 * 2**9),  # for pow, 9 bits more
+    Fit("LOG1P", _log1p_rest, -0.25, 0.5, 0.31, ("FLOAT",)),
     Fit("SIN", _odd(mp.sin), 0, 0.618, 0.618),
     Fit("COS", _cosine_rest, 0, 0.618, 0.618**2),
     Fit("CBRT", mp.cbrt, 1, 2, 2.0**-16, ("FLOAT",)),

@@ -20,7 +20,7 @@ from deuteron.backend.gpu.formats import FloatConversion
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.functions import FUNCTIONS, Emit
-from deuteron.backend.math.number import Function
+from deuteron.backend.math.number import FloatUnit, Function
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 
@@ -47,7 +47,11 @@ class ISA(ABC):
     kernel_convention: ClassVar[str]  # LLVM's calling convention
     conversion: ClassVar[type[FloatConversion]] = FloatConversion
     functions: ClassVar[Mapping[str, Emit]] = FUNCTIONS
-    extern_functions: ClassVar[Mapping[str, Function]] = {}
+    float_unit: ClassVar[FloatUnit] = FloatUnit(fuses=True, rounds=True, doubles=False)
+
+    @property
+    def extern_functions(self) -> Mapping[str, Function]:
+        return {}
 
     # -- threads ---
 

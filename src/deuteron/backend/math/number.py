@@ -20,16 +20,21 @@ from deuteron.backend.llvm.types import Value, const, element, is_float, like
 from deuteron.backend.math.conversions import float_to_int
 from deuteron.backend.math.polynomial import Float
 
+Emit = Callable[..., Value]
+
 
 @dataclass(frozen=True)
 class FloatUnit:
     """What a machine does in one instruction, x * y + z rounded once and rounding to a whole number; and whether it has
-    doubles at half the speed of floats, as CPUs have, or may have very few, as GPUs.
+    doubles at half the speed of floats, as CPUs have, or may have very few, as GPUs. `near_quotient` and `near_root`
+    are a machine's ways of floats to what `ratio` and `near_root` promise, where a division takes much longer.
     """
 
     fuses: bool
     rounds: bool
     doubles: bool
+    near_quotient: Emit | None = None
+    near_root: Emit | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +235,21 @@ def square_root(x: Number) -> Number:
     return intrinsic("llvm.sqrt", x)
 
 
+def ratio(x: Number | float, y: Number) -> Number:
+    """x / y within an ulp, where y is normal and below 2**126 and the result is not subnormal; else anything."""
+    x = x if isinstance(x, Number) else y.number(x)
+    if y.is_double or y.unit.near_quotient is None:
+        return x / y
+    return y.make(y.unit.near_quotient(y.b, x.value, y.value))
+
+
+def near_root(x: Number) -> Number:
+    """The square root within an ulp, of a positive normal number; else anything."""
+    if x.is_double or x.unit.near_root is None:
+        return square_root(x)
+    return x.make(x.unit.near_root(x.b, x.value))
+
+
 def larger(x: Number, y: Number | float) -> Number:
     """NaN where x is."""
     return where(x._other(y) > x, y, x)
@@ -275,4 +295,6 @@ def downward(x: Number) -> Number:
 
 
 def upward(x: Number) -> Number:
+    if x.unit.rounds:
+        return intrinsic("llvm.ceil", x)
     return -downward(-x)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deuteron.backend.math.number import Number, fused
+from deuteron.backend.math.number import Number, fused, ratio
 
 
 class Pair(NamedTuple):
@@ -65,11 +65,11 @@ def two_product(x: Number, y: Number) -> Pair:
 
 
 def quotient(x: Pair, y: Pair) -> Pair:
-    """x / y, to almost twice the digits."""
-    first = x.high / y.high
+    """x / y, to almost twice the digits, where `ratio` gives it."""
+    first = ratio(x.high, y.high)
     product = two_product(first, y.high)
     rest = ((x.high - product.high) - product.low) + fused(-first, y.low, x.low)
-    return quick_sum(first, rest / y.high)
+    return quick_sum(first, ratio(rest, y.high))
 
 
 def _halves(x: Number) -> Pair:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from deuteron.backend.cuda.instructions import float_functions
 from deuteron.backend.math.number import Function, Number
 
 _MODES = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
@@ -47,6 +48,7 @@ def _divide(x: Number, y: Number) -> Number:
 
 
 FUNCTIONS: dict[str, Function] = {
+    **float_functions.FUNCTIONS,
     "fast_sinf": _sine,
     "fast_cosf": _cosine,
     "fast_tanf": lambda x: _divide(_sine(x), _cosine(x)),
@@ -62,3 +64,4 @@ for _mode, _suffix in _MODES.items():
     for _name in ("add", "mul", "div", "fma", "rcp", "sqrt"):
         FUNCTIONS[f"{_name}_{_mode}"] = _rounded(_name, _suffix)
     FUNCTIONS[f"sub_{_mode}"] = _difference(_suffix)
+FLUSHING: dict[str, Function] = {**FUNCTIONS, **float_functions.FLUSHING}

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.instructions import accesses, atomics, exponents, extern, functions
+from deuteron.backend.cuda.instructions import accesses, atomics, exponents, extern, float_functions, functions
 from deuteron.backend.cuda.instructions.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.functions import Emit
+from deuteron.backend.math.number import FloatUnit, Function
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.machine.gpu import GPU
 
@@ -35,11 +36,15 @@ class PTX(ISA):
     name = "CUDA"
     kernel_convention = "ptx_kernel"
     conversion = PTXFloatConversion
-    extern_functions = extern.FUNCTIONS
+    float_unit = FloatUnit(True, True, False, float_functions.near_quotient, float_functions.near_root)
 
     @property
     def functions(self) -> Mapping[str, Emit]:
         return functions.FUNCTIONS if self.exponentials_flush else functions.WITH_SUBNORMALS
+
+    @property
+    def extern_functions(self) -> Mapping[str, Function]:
+        return extern.FLUSHING if self.exponentials_flush else extern.FUNCTIONS
 
     def thread_index(self, b: Builder) -> Value:
         return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())

@@ -6,17 +6,14 @@ from deuteron.analysis.extern_functions import name_of
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import each
-from deuteron.backend.math.number import FloatUnit
 from deuteron.ir.tt.extern import ExternElementwiseOp
-
-_UNIT = FloatUnit(fuses=True, rounds=True, doubles=False)
 
 
 def extern_elementwise(ctx: Context, op: ExternElementwiseOp, *operands: Operand) -> Operand:
     from deuteron.backend.math.extern import lower  # deferred: 15 modules, for what few kernels have
 
-    name, own = name_of(op), ctx.isa.extern_functions
-    return each(lambda *values: lower(ctx.b, name, op.symbol.data, values, _UNIT, own), *operands)
+    name, own, unit = name_of(op), ctx.isa.extern_functions, ctx.isa.float_unit
+    return each(lambda *values: lower(ctx.b, name, op.symbol.data, values, unit, own), *operands)
 
 
 RULES: dict[str, Rule] = {"tt.extern_elementwise": extern_elementwise}

@@ -17,9 +17,10 @@ from deuteron.backend.math.number import (
     any_of,
     fused,
     magnitude,
+    near_root,
     nearest,
     polynomial,
-    square_root,
+    ratio,
     where,
     with_sign_of,
 )
@@ -44,7 +45,7 @@ def tan(x: Number) -> Number:
     r, rest, n = (x.make(value) for value in reduce(x.b, x.value))
     sine, cosine = _sine(r, rest), _cosine(r, rest)
     is_odd = (n & 1).equals(1)
-    y = where(is_odd, -cosine, sine) / where(is_odd, sine, cosine)
+    y = ratio(where(is_odd, -cosine, sine), where(is_odd, sine, cosine))
     return where(x.equals(0.0), x, y)
 
 
@@ -130,9 +131,9 @@ def _arcsine_parts(size: Number) -> tuple[Number, Pair, Pair]:
     square = where(is_large, fused(size, -0.5, 0.5), size * size)
     tail = polynomial(square, ASIN) * square
     small = quick_sum(size, size * tail)
-    root = square_root(square)
+    root = near_root(square)
     product = two_product(root, root)
-    rest = where(root > 0.0, ((square - product.high) - product.low) / (root + root), 0.0)
+    rest = where(root > 0.0, ratio((square - product.high) - product.low, root + root), 0.0)
     doubled = quick_sum(root + root, 2.0 * fused(root, tail, rest))
     return is_large, small, doubled
 
@@ -157,7 +158,7 @@ def _angle(rise: Number, run: Number, is_left: Number) -> Number:
     base = quarters * (pi[0] * 0.25)
     result = two_sum(base, sign * z.high)
     angle = result.high + (result.low + fused(quarters, pi[1] * 0.25, sign * z.low))
-    plain = rise / run  # where it is tiny it is the angle, and the pair would lose it
+    plain = ratio(rise, run)  # where it is tiny it is the angle, and the pair would lose it
     is_tiny = (plain < 2.0 ** (-60 if name == "double" else -30)) & (is_left ^ True)
     angle = where(is_tiny, plain, angle)
     return where(rise.equals(0.0), where(is_left, rise.number(pi[0]), 0.0), angle)

@@ -13,7 +13,7 @@ import math
 from deuteron.backend.math import error_function
 from deuteron.backend.math.coefficients import ERFCX
 from deuteron.backend.math.extern.exponential import Power, exponential
-from deuteron.backend.math.number import Number, magnitude, polynomial, smaller, where
+from deuteron.backend.math.number import Number, magnitude, polynomial, ratio, smaller, where
 from deuteron.backend.math.pair import Pair, two_product
 
 
@@ -52,9 +52,12 @@ def _near_zero(x: Number) -> Number:
 
 
 def _erfcx(size: Number) -> Number:
-    t = (size - 4.0) / (size + 4.0)
-    t = where(size < math.inf, t, where(size.is_nan(), size, 1.0))
-    return polynomial(t, ERFCX) * 0.5 / (size + 0.5)
+    """Of a large one both sides of the quotient are scaled, so that its result may be subnormal."""
+    inside = smaller(size, 2.0**100)
+    t = ratio(inside - 4.0, inside + 4.0)
+    scale = where(size > 2.0**64, size.number(2.0**-64), 1.0)
+    y = ratio(polynomial(t, ERFCX) * 0.5 * scale, (size + 0.5) * scale)
+    return where(size.equals(math.inf), 0.0, y)
 
 
 def _times_gaussian(y: Number, exponent: Pair) -> Number:

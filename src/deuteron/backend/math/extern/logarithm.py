@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from deuteron.backend.llvm.types import element
-from deuteron.backend.math.coefficients import LOG
+from deuteron.backend.math.coefficients import LOG, LOG1P
 from deuteron.backend.math.exponentials import constants_of
 from deuteron.backend.math.extern.exponential import LOG10_2, exp_limits, exponential
 from deuteron.backend.math.number import (
@@ -17,16 +17,18 @@ from deuteron.backend.math.number import (
     any_of,
     fused,
     magnitude,
+    near_root,
     nearest,
     polynomial,
+    ratio,
     smaller,
-    square_root,
     where,
     with_sign_of,
 )
 from deuteron.backend.math.pair import Pair, quick_sum, quotient, two_sum
 
 _TWO_THIRDS = {"float": (0.6666666865348816, -1.9868215517249155e-08), "double": (2 / 3, 3.700743415417188e-17)}
+_ONE, _THREE_QUARTERS = 0x3F800000, 0x3F400000  # the bits of floats
 # 1 / ln 10 as a sum whose first part times a float of 12 bits, a double of 21, is exact
 _LOG10_E = {"float": (0.4342041015625, 9.038033749675378e-05), "double": (0.4342944818781689, 2.5082946711645275e-11)}
 
@@ -57,17 +59,31 @@ def log_pair(x: Number) -> Pair:
     return two_sum(e * ln2[0], e * ln2[1]) + Pair(s.high + s.high, s.low + s.low) + tail
 
 
-def log1p(x: Number, rest: Number | None = None) -> Number:
-    """log(1 + x + rest)."""
-    total = two_sum(x.number(1.0), x)
-    low = total.low if rest is None else total.low + rest
-    e, f = split(total.high)
-    inverse = where(e < 1000.0, e, 1000.0) if x.is_double else where(e < 120.0, e, 120.0)
-    unit = ((x.format.bias - inverse.to_integer(x.format.integer)) << x.format.mantissa_bits).as_float(element(x.type))
-    y = _log_parts(e, f, low * unit / (f + 1.0))
-    y = where(total.high.equals(0.0), -math.inf, y)
+def log1p(x: Number) -> Number:
+    y = (_log1p_double if x.is_double else _log1p_float)(x)
     y = where(x < math.inf, where(x < -1.0, math.nan, y), x)  # NaN, too
-    return where(x.equals(0.0), x, y)
+    return where(x.equals(-1.0), -math.inf, where(x.equals(0.0), x, y))
+
+
+def _log1p_float(x: Number) -> Number:
+    """With 0.75 <= 1 + f < 1.5, where f = 2**-e x + (2**-e - 1) is exact; of a large x the 1 counts for nothing."""
+    total = x + 1.0
+    exponent = (total.bits() - _THREE_QUARTERS) & -(1 << 23)
+    unit = (_ONE - exponent).as_float("float")
+    exact = fused(unit, x, unit - 1.0)
+    f = where(x < 2.0**24, exact, (total.bits() - exponent).as_float("float") - 1.0)
+    e, ln2 = exponent.arithmetic_shift(23).to_float("float"), constants_of(x.value).ln2
+    square = f * f
+    y = fused(e, ln2[1], polynomial(f, LOG1P) * f * square)
+    return fused(e, ln2[0], f + fused(square, -0.5, y))
+
+
+def _log1p_double(x: Number) -> Number:
+    total = two_sum(x.number(1.0), x)
+    e, f = split(total.high)
+    inverse = where(e < 1000.0, e, 1000.0)
+    unit = ((x.format.bias - inverse.to_integer(x.format.integer)) << x.format.mantissa_bits).as_float(element(x.type))
+    return _log_parts(e, f, total.low * unit / (f + 1.0))
 
 
 def log10(x: Number) -> Number:
@@ -105,14 +121,14 @@ def asinh(x: Number) -> Number:
     size = magnitude(x)
     is_large = size > _large(x)
     square = size * size
-    grown = where(is_large, size, size + square / (square_root(square + 1.0) + 1.0))
+    grown = where(is_large, size, size + ratio(square, near_root(square + 1.0) + 1.0))
     return with_sign_of(log1p(grown) + where(is_large, x.number(math.log(2.0)), 0.0), x)
 
 
 def acosh(x: Number) -> Number:
     is_large = x > _large(x)
     t = x - 1.0
-    grown = where(is_large, x, t + square_root(fused(t, t, t + t)))
+    grown = where(is_large, x, t + near_root(fused(t, t, t + t)))
     y = log1p(grown) + where(is_large, x.number(math.log(2.0)), 0.0)
     return where(x < 1.0, math.nan, y)
 
@@ -120,8 +136,9 @@ def acosh(x: Number) -> Number:
 def atanh(x: Number) -> Number:
     size = magnitude(x)
     doubled = size + size
-    small = fused(doubled, size / (1.0 - size), doubled)
-    return with_sign_of(log1p(where(size < 0.5, small, doubled / (1.0 - size))) * 0.5, x)
+    part = where(size < 1.0, ratio(size, 1.0 - size), where(size.equals(1.0), size.number(math.inf), math.nan))
+    small = fused(doubled, part, doubled)
+    return with_sign_of(log1p(where(size < 0.5, small, part + part)) * 0.5, x)
 
 
 def _large(x: Number) -> float:
@@ -146,7 +163,7 @@ def _power(x: Number, y: Number, factor: Pair, is_whole: Number, is_odd: Number)
 
 def _halved(f: Number) -> tuple[Number, Number]:
     """h = f**2 / 2 and s (h + ...): log(1 + f) is f - (h - that)."""
-    s = f / (f + 2.0)
+    s = ratio(f, f + 2.0)
     square = s * s
     half_square = f * f * 0.5
     series = fused(square, polynomial(square, LOG), _TWO_THIRDS[element(f.type)][0])

@@ -15,8 +15,10 @@ from deuteron.backend.math.number import (
     any_of,
     larger,
     magnitude,
+    near_root,
     polynomial,
     power_of_two,
+    ratio,
     square_root,
     where,
     with_sign_of,
@@ -30,32 +32,34 @@ def cbrt(x: Number) -> Number:
     m, y, k = _cube_root(x)
     square = two_product(y, y)
     cube = square.times(y)
-    y = y + ((m - cube.high) - cube.low) / (square.high * 3.0)
+    y = y + ratio((m - cube.high) - cube.low, square.high * 3.0)
     result = with_sign_of(y * power_of_two(k, element(x.type)), x)
     return where(any_of(x.equals(0.0), (magnitude(x) < math.inf) ^ True), x, result)
 
 
 def rcbrt(x: Number) -> Number:
     m, y, k = _cube_root(x)
-    z = 1.0 / y
+    z = ratio(1.0, y)
     product = two_product(z, z).times(z).times(m)
     z = z + z * ((1.0 - product.high) - product.low) * (1 / 3)
     result = with_sign_of(z * power_of_two(-k, element(x.type)), x)
-    return where(any_of(x.equals(0.0), (magnitude(x) < math.inf) ^ True), 1.0 / x, result)
+    inverse = where(x.equals(0.0), with_sign_of(x.number(math.inf), x), with_sign_of(x.number(0.0), x))
+    special = where(x.is_nan(), x, inverse)
+    return where(any_of(x.equals(0.0), (magnitude(x) < math.inf) ^ True), special, result)
 
 
 def norm(*numbers: Number) -> Number:
     total, largest, exponent = _sum_of_squares(*numbers)
-    root = square_root(total.high)
+    root = near_root(total.high)
     square = two_product(root, root)
-    better = root + (((total.high - square.high) - square.low) + total.low) / (root + root)
+    better = root + ratio(((total.high - square.high) - square.low) + total.low, root + root)
     scale = (exponent << root.format.mantissa_bits).as_float(element(root.type))
     return _special(where(largest.equals(0.0), 0.0, better * scale), math.inf, *numbers)
 
 
 def rnorm(*numbers: Number) -> Number:
     total, largest, exponent = _sum_of_squares(*numbers)
-    y = 1.0 / square_root(total.high)
+    y = ratio(1.0, near_root(total.high))
     product = two_product(y, total.high)
     square = product.times(y)
     y = y + y * 0.5 * (((1.0 - square.high) - square.low) - total.low * y * y)
@@ -94,7 +98,7 @@ def _cube_root(x: Number) -> tuple[Number, Number, Number]:
     y = where(left.equals(0), y, y * where(left.equals(1), y.number(_ROOTS[0]), _ROOTS[1]))
     m = m * where(left.equals(0), y.number(1.0), where(left.equals(1), y.number(2.0), 4.0))
     cube = y * y * y
-    return m, y * (cube + (m + m)) / (cube + cube + m), third - format.bias
+    return m, ratio(y * (cube + (m + m)), cube + cube + m), third - format.bias
 
 
 def _sum_of_squares(*numbers: Number) -> tuple[Pair, Number, Number]:

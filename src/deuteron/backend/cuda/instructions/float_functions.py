@@ -1,0 +1,111 @@
+"""Functions of libdevice in float by the special function unit: one or two of its instructions, and a few products.
+
+    exp     n = floor(x log2 e),  r = x log2 e - n in two parts:   2**n * ex2.approx(r)
+    tanh    1 - 2 / (ex2.approx(2 |x| log2 e) + 1), below 0.625 a polynomial
+    sinh    h - 1/4 / h with h = e**|x| / 2, below 1 a polynomial        cosh    h + 1/4 / h
+
+`near_quotient` and `near_root` are what other functions divide and take roots by (`backend/math/number.py`). Results of
+exp and exp10 below 2**-126 are zero. Errors of all arguments, on an H100: docs/math.md.
+"""
+
+from __future__ import annotations
+
+from deuteron.backend.cuda.instructions import functions
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+from deuteron.backend.math.coefficients import SINH, TANH
+from deuteron.backend.math.number import Function, Number, fused, magnitude, polynomial, where, with_sign_of
+
+# log2(e) and log2(10), each as a float and what that lacks
+_LOG2_E = (1.4426950216293335, 1.925963033500011e-08)
+_LOG2_10 = (3.321928024291992, 7.059536955011936e-08)
+_EXPONENTS = 252.0  # n is from -126 to 126: beyond, r is what is left, and its power overflows or is zero
+_ROUNDER = 1.5 * 2.0**23  # below it an integer stands in a float's low bits
+
+
+def approximate(name: str, *numbers: Number) -> Number:
+    """An instruction of floats."""
+    return numbers[0].make(numbers[0].b.call("float", f"llvm.nvvm.{name}", *(x.value for x in numbers)))
+
+
+def near_quotient(b: Builder, x: Value, y: Value) -> Value:
+    """x times the reciprocal of y, and what that lacks once more times the reciprocal."""
+    inverse = b.call("float", "llvm.nvvm.rcp.approx.ftz.f", y)
+    first = b.fmul(x, inverse, flags="")
+    rest = b.intrinsic("llvm.fma", "float", b.fneg(first), y, x)
+    return b.intrinsic("llvm.fma", "float", rest, inverse, first)
+
+
+def near_root(b: Builder, x: Value) -> Value:
+    return b.call("float", "llvm.nvvm.sqrt.approx.ftz.f", x)
+
+
+def exp(x: Number) -> Number:
+    shifted, r = _parts(x, _LOG2_E)
+    return _exp2(r) * _power(shifted)
+
+
+def exp10(x: Number) -> Number:
+    shifted, r = _parts(x, _LOG2_10)
+    return _exp2(r) * _power(shifted)
+
+
+def tanh(x: Number) -> Number:
+    size, square = magnitude(x), x * x
+    grown = _exp2(size * (2.0 * _LOG2_E[0])) + 1.0
+    small = fused(size * square, polynomial(square, TANH), size)
+    return with_sign_of(where(size < 0.625, small, fused(_reciprocal(grown), -2.0, 1.0)), x)
+
+
+def sinh(x: Number) -> Number:
+    size, square = magnitude(x), x * x
+    half = _half_exponential(size)
+    small = fused(size * square, polynomial(square, SINH), size)
+    return with_sign_of(where(size < 1.0, small, fused(_reciprocal(half), -0.25, half)), x)
+
+
+def cosh(x: Number) -> Number:
+    half = _half_exponential(magnitude(x))
+    return fused(_reciprocal(half), 0.25, half)
+
+
+def _parts(x: Number, unit: tuple[float, float]) -> tuple[Number, Number]:
+    """A float whose low bits are n + 127, and r, where n + r is x times the unit and 0 <= r < 1, or n at its limit."""
+    place = approximate("saturate.f", fused(x, unit[0] / _EXPONENTS, 0.5))
+    shifted = approximate("fma.rm.f", place, x.number(_EXPONENTS), x.number(_ROUNDER + 1.0))
+    n = shifted - (_ROUNDER + 127.0)
+    return shifted, fused(x, unit[1], fused(x, unit[0], -n))
+
+
+def _power(shifted: Number) -> Number:
+    """2**n."""
+    return (shifted.bits() << 23).as_float("float")
+
+
+def _half_exponential(size: Number) -> Number:
+    """e**size / 2; it does not overflow before its double does."""
+    shifted, r = _parts(size, _LOG2_E)
+    return _exp2(r) * ((shifted.bits() - 1) << 23).as_float("float")
+
+
+def _exp2(x: Number) -> Number:
+    return approximate("ex2.approx.ftz.f32", x)
+
+
+def _reciprocal(x: Number) -> Number:
+    return approximate("rcp.approx.ftz.f", x)
+
+
+def _of_language(name: str) -> Function:
+    return lambda x: x.make(functions.FUNCTIONS[name](x.b, x.value))
+
+
+# By their symbols, which those of double do not have.
+FUNCTIONS: dict[str, Function] = {
+    "sqrtf": _of_language("sqrt"),
+    "rsqrtf": _of_language("rsqrt"),
+    "tanhf": tanh,
+    "sinhf": sinh,
+    "coshf": cosh,
+}
+FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": _exp2, "exp10f": exp10}
