@@ -128,6 +128,29 @@ def test_what_goes_down(compare, rng, dtype, n):
     np.testing.assert_array_equal(made, x[128 - n :])
 
 
+def parts_of_kept_tiles(x, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """Elements of a tile in memory that do not follow one another, stored to columns and rows of n."""
+    sums = tl.cumsum(tl.load(x + tl.arange(0, 2 * BLOCK)), 0)
+    first, second = tl.split(tl.reshape(sums, (BLOCK, 2)))
+    if KIND == "half":
+        part = second
+    elif KIND == "flipped":
+        part = tl.flip(tl.cumsum(first, 0))
+    elif KIND == "flipped half":
+        part = tl.flip(first)
+    else:
+        part = tl.sort(first)
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i % n + i // n * BLOCK, part)
+
+
+@pytest.mark.parametrize("n", [5, 8, 13, 30, 64, 100])
+@pytest.mark.parametrize("kind", ["half", "flipped", "flipped half", "sorted"])
+def test_parts_of_kept_tiles(compare, rng, kind, n):
+    x = rng.integers(-100, 100, 128).astype(np.int32)
+    compare(parts_of_kept_tiles, [x, np.zeros(64 * 64, np.int32), n], {"KIND": kind, "BLOCK": 64})
+
+
 def test_no_division_of_vectors_and_nothing_gathered_in_segments(lower_python, lower_module):
     """By a constant: by an argument there is code for short segments besides."""
     arguments = [X, X, 64]

@@ -56,7 +56,7 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
     ptr, lanes, stride, level = _locate(ctx, place, of_vectors)
     type, b = place.slot.type, ctx.emitter.at(level)
     if lanes > 1 and ctx.lanes_on is not None:
-        elements = access.load(*_masked(ctx, ptr, lanes, level, type))
+        elements = access.load(*_masked(ctx, ptr, lanes, stride, level, type))
     elif stride == 1 or lanes == 1:
         elements = b.load(vector(type, lanes), ptr, byte_width(type))
     elif is_close(stride, lanes):
@@ -82,7 +82,7 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     type, b = place.slot.type, ctx.emitter.innermost()
     elements = _to_scratch(b, elements, type)
     if lanes > 1 and ctx.lanes_on is not None:
-        at, pointer, mask = _masked(ctx, ptr, lanes, ctx.emitter.depth, type)
+        at, pointer, mask = _masked(ctx, ptr, lanes, stride, ctx.emitter.depth, type)
         access.store(at, pointer, of_value(elements, ctx.emitter.depth), mask)
         return
     if stride == 1 or lanes == 1:
@@ -96,10 +96,12 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
         b.store(b.extractelement(elements, lane), target, byte_width(type))
 
 
-def _masked(ctx: Context, ptr: Value, lanes: int, level: int, type: str) -> tuple[access.Access, Affine, Fragment]:
-    """An access of neighbours of which some lanes are off."""
+def _masked(
+    ctx: Context, ptr: Value, lanes: int, stride: int, level: int, type: str
+) -> tuple[access.Access, Affine, Fragment]:
+    """An access of which some lanes are off."""
     level = max(level, ctx.lanes_on.level)
-    pointer = Affine(ptr, byte_width(type), lanes, level)
+    pointer = Affine(ptr, stride * byte_width(type), lanes, level)
     return access.Access(ctx, level, lanes, type), pointer, ctx.lanes_on
 
 

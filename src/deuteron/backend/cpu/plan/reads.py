@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.indices import Index, identity_index
+from deuteron.backend.cpu.plan.indices import Exchanged, Index, identity_index
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
@@ -27,13 +28,15 @@ QUOTIENTS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 
 @dataclass
 class Reads:
-    """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made.
+    """`tiles`: kept tiles with the indices at which they are read; `views`: what shows the memory of kept tiles, with
+    its own indices; `scalars`: those that an item must have made.
 
     `quotients`: the divisions of integers that it does, with their indices. `num_computed`: how many tiles it computes,
     at how many indices: about how much code it is. `computes_floats`: whether it does more with floats than move them.
     """
 
     tiles: dict[SSAValue, set[Index]] = field(default_factory=dict)
+    views: set[tuple[SSAValue, Index]] = field(default_factory=set)
     scalars: set[SSAValue] = field(default_factory=set)
     loads: list[tuple[Operation, Index]] = field(default_factory=list)
     quotients: list[tuple[Operation, Index]] = field(default_factory=list)
@@ -43,6 +46,12 @@ class Reads:
     @property
     def values(self) -> set[SSAValue]:
         return self.scalars | self.tiles.keys()
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether an element is read where another one is expected (`Exchanged`)."""
+        indices = chain(*self.tiles.values(), (index for _, index in self.views))
+        return any(isinstance(entry, Exchanged) for index in indices for entry in index)
 
 
 class Reader:
@@ -89,6 +98,8 @@ class Reader:
         if not _is_lazy(value) or is_view(op) or self._is_kept(value, is_own):
             source = viewed_source(value)
             reads.tiles.setdefault(source, set()).add(index if source is value else VIEWED)
+            if source is not value:
+                reads.views.add((value, index))
             return []
         declared = ops.declared(op)
         if declared.reads_memory(op):

@@ -92,8 +92,10 @@ def find_segments(plan: Plan, nest: Nest, axis: int) -> tuple[Segments, list[Acc
     """Those along an axis, and what the nest accesses then; None where there are none, or not in such a nest."""
     if not all(isinstance(root, StoreRoot | Keep) and root.body is None for root in nest.roots):
         return None
-    taken = [quotient for root in nest.roots for quotient in plan.reader.reads(root).quotients]
-    if not any(axis in index for _, index in taken):
+    reads = [plan.reader.reads(root) for root in nest.roots]
+    if not any(axis in index for one in reads for _, index in one.quotients):
+        return None
+    if any(one.has_exchanges for one in reads):  # they are of whole vectors, which segments do not begin with
         return None
     steps = _StepsInSegments(plan, axis)
     accesses = accesses_of(plan, nest, steps)
