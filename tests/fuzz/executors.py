@@ -8,7 +8,7 @@ asynchronous results visible at random moments; `cuda:90/early` and `/late` choo
 `cuda:90/costs`, `gpu/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`,
 `overlapping:90`: the CPU and these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's;
 `triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
-beside the interpreter (`claims.py`).
+beside the interpreter (`claims.py`); `jit`, the CPU by way of `kernel[grid](...)`, again and again (`jit.py`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from tests.fuzz.any_costs import CPU_COSTS, any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.claims import difference_of_claims
+from tests.fuzz.jit import difference_of_launches
 from tests.fuzz.oracle import Expected, expect
 from tests.fuzz.overlapping import difference_of_overlapping
 from tests.fuzz.triton import triton_source
@@ -80,6 +81,7 @@ OVERLAPPING = "overlapping"
 TRITON = "triton"
 COSTS = "costs"
 CLAIMS = "claims"
+JIT = "jit"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -116,6 +118,9 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
         try:
             if executor == CLAIMS:
                 yield _compared(executor, difference_of_claims(case, module), 0.0)
+                continue
+            if executor == JIT:
+                yield _compared(executor, difference_of_launches(case, runs), 0.0)
                 continue
             arrays, seconds = launch(case, source, executor)
             found = _further(case, source, module, executor, runs)

@@ -102,9 +102,9 @@ def _guards(array: np.ndarray) -> str | None:
 assert GUARD
 
 
-def expect(case: Case, module, runs: int = RUNS, has_undefined: bool = False) -> Expected:
-    """Runs the definition, then perturbed ones, if there is anything to perturb."""
-    arrays = interpret(case, module, RULES)
+def expect(case: Case, module, runs: int = RUNS, has_undefined: bool = False, rules=RULES) -> Expected:
+    """Runs the definition, by its rules, then perturbed ones, if there is anything to perturb."""
+    arrays = interpret(case, module, rules)
     licence = Licence(fuses=case.options.get("enable_fp_fusion", True), has_undefined=has_undefined)
     others: list[list[np.ndarray]] = []
     for run in range(runs):

@@ -21,7 +21,7 @@ import numpy as np
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import DeuteronError
 from tests.fuzz.case import FP8, MANTISSA, STORAGE, Argument, Case, decode, fill
-from tests.fuzz.oracle import Bounds, expect
+from tests.fuzz.oracle import Bounds, Expected, expect
 
 ALIGNMENT = 16
 
@@ -81,7 +81,11 @@ def difference_of_overlapping(
     passed = [value.ctypes.data if isinstance(value, np.ndarray) else value for value in values]
     tensors = [_Tensor(value) if isinstance(value, np.ndarray) else value for value in values]
     run(kernel.for_launch(passed, tensors), (1, 1, 1), values)
-    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    return difference_between(other, expected, [value for value in values if isinstance(value, np.ndarray)])
+
+
+def difference_between(case: Case, expected: Expected, arrays: Sequence[np.ndarray]) -> str | None:
+    """What is wrong with arrays that are views of one."""
     bounds = list(zip(expected.bounds, arrays, strict=True))
     is_updated = "tl.atomic_" in case.source
     if any(_shows_nan(one, array, bounds, is_updated) for one, array in bounds):

@@ -12,6 +12,7 @@ from deuteron.backend.cpu.rules import table
 from deuteron.ir.casts import ExtUIOp
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.tile.fold import FOLDS
+from deuteron.runtime import fast_launch, kernel_caches, specialise
 from tests.fuzz import campaign
 from tests.fuzz.case import Argument, Case
 from tests.fuzz.executors import Outcome, run_case
@@ -83,6 +84,44 @@ def test_a_claim_that_does_not_hold(monkeypatch):
     monkeypatch.setitem(RULES, ExtUIOp, lambda op, operands: operands[0])
     *_, found = HereAndNow().run(case, ["claims"])
     assert (found.kind, found.message.partition(" of %")[0]) == ("wrong", "contiguity 16")
+
+
+MIRRORED = """@triton.jit
+def kernel(x, y, out, io, n, m):
+    i = tl.arange(0, 64)
+    tl.store(out + i, tl.load(x + i) + n * m)
+    tl.store(io + i, tl.load(x + 63 - i) + tl.load(y + i, mask=i < n, other=0))
+"""
+ARRAYS = tuple(
+    Argument(name, "int32", 64, fill)
+    for name, fill in (("x", "normal"), ("y", "small"), ("out", "poison"), ("io", "normal"))
+)
+
+
+def launched(seeds: range) -> Outcome | None:
+    """What is wrong with launches of a kernel, if anything."""
+    numbers = Argument("n", "int32", None, 32), Argument("m", "int64", None, 5)
+    cases = (Case(seed, MIRRORED, (*ARRAYS, *numbers), (1,), {}) for seed in seeds)
+    outcomes = (outcome for case in cases for outcome in HereAndNow().run(case, ["jit"]))
+    return next((outcome for outcome in outcomes if outcome.kind != "ok"), None)
+
+
+def test_a_kernel_that_is_launched_for_other_numbers(monkeypatch):
+    """16 is taken to be 1."""
+    found = specialise._integer
+    monkeypatch.setitem(specialise._SPECIALISERS, int, lambda x: ("i32:1", x) if x == 16 else found(x))
+    assert launched(range(2)).kind == "wrong"
+
+
+def test_a_kernel_that_is_launched_for_arrays_that_overlap(monkeypatch):
+    monkeypatch.setattr(kernel_caches, "overlap_of", lambda *unused: None)
+    assert launched(range(3)).kind == "wrong"
+
+
+def test_machine_code_that_passes_too_few_bits(monkeypatch):
+    """Launches in Python pass all of them."""
+    monkeypatch.setitem(fast_launch._INTEGER_BITS, "i32", 4)
+    assert launched(range(2)).kind == "wrong"
 
 
 def test_a_candidate_that_is_no_python_is_passed_over():

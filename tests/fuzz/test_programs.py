@@ -31,6 +31,13 @@ def test_no_difference_by_any_costs(tmp_path):
     assert not report.signatures, report.table()
 
 
+def test_no_difference_by_launches(tmp_path):
+    make = partial(generate, lengths=(2, 3, 5))
+    report = run(Campaign(400, 3, ("jit",), folder=tmp_path, timeout=240, shrink_seconds=20, make=make))
+    assert not report.signatures, report.table()
+    assert report.tally["jit", "ok"] == 3, report.table()
+
+
 def test_costs_have_the_names_that_passes_give_them():
     for place, names, _ in (*COSTS, *CPU_COSTS):
         assert all(hasattr(owner_of(place), name) for name in names.split(", ")), (place, names)
