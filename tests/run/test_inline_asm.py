@@ -6,7 +6,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.errors import CompilationError
+from deuteron.errors import AssertionFailure, CompilationError, DeuteronError
 
 pytestmark = pytest.mark.each_gpu
 
@@ -354,6 +354,37 @@ def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
     with pytest.raises(CompilationError, match=message) as caught:
         asm_kernel[(1,)](poisoned("int32", 8), poisoned("int32", 8), asm, "=r,r", 1, 8)
     assert caught.value.location.file == __file__
+
+
+@triton.jit
+def trapping_kernel(x_ptr, out_ptr, GUARD: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    text: tl.constexpr = "{ .reg .pred p; setp.gt.s32 p, $1, 7; " + GUARD + " trap; } // $0"
+    if tl.max(x) > 3:
+        tl.inline_asm_elementwise(text, "=r,r", [x], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(out_ptr + offsets, x)
+
+
+@pytest.mark.parametrize(
+    ("guard", "largest", "traps"),
+    [("", 3, False), ("", 4, True), ("@p", 7, False), ("@p", 8, True), ("@!p", 8, True), ("@!p", 3, False)],
+)
+def test_a_trap_ends_the_launch(executor, poisoned, guard, largest, traps):
+    """Also where kernels are not compiled for debugging; an output that nobody reads is never written."""
+    x, out = np.zeros(32, np.int32), poisoned("int32", 32)
+    x[21] = largest
+    before = out.copy()
+    if not traps:
+        trapping_kernel[(1,)](x, out, guard, 32)
+        np.testing.assert_array_equal(out, x)
+        return
+    error = DeuteronError if executor.startswith("cuda") else AssertionFailure
+    with pytest.raises(error, match="the kernel executes a trap") as caught:
+        trapping_kernel[(1,)](x, out, guard, 32)
+    assert caught.value.location.file == __file__
+    np.testing.assert_array_equal(out, before)
 
 
 @pytest.mark.parametrize("asm", ["mov.b33 $0, $1;", "add.s32 $0, $1, undefined;", "add.4.s32 $0, $1, 1;"])

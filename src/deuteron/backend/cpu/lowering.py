@@ -110,7 +110,7 @@ def lower_module(
     streams = find_streams(plan)
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
-    asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
+    asserts = bool(num_spans) or any(_counts(op, options.debug) for op in plan.function.walk())
     find_needed_sums(plan)
     find_needed_depth(plan)
     if not asserts:
@@ -135,6 +135,10 @@ def lower_module(
     line = _line_of(waiting[0]) if waiting else 0
     apart = tuple(pairs_apart(plan.function))
     return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, has_atomics, assertions, apart)
+
+
+def _counts(op: Operation, debug: bool) -> bool:
+    return isinstance(op, AssertOp) and op.counts(debug)
 
 
 def _described(op: Operation, function: FuncOp, path_of: Callable[[str], str]) -> Assertion | CheckedAccess:

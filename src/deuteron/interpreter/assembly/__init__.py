@@ -2,6 +2,7 @@
 
 registers.py     the registers of one template as values, reading and writing them as PTX types
 integers.py      integers, bits, predicates, moves               (RULES, INTEGER_RULES)
+control.py       trap, and what has no effect               (RULES)
 floating.py      floats, conversions; all rules together         (ALL_RULES)
 translation.py   an op of assembly on its arguments
 """

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
+from deuteron.interpreter.assembly import control
 from deuteron.interpreter.assembly.four_bits import from_e2m1, to_e2m1
 from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
@@ -305,6 +306,7 @@ FLOAT_RULES: dict[str, Rule] = {
 }
 ALL_RULES: dict[str, Rule] = {
     **RULES,
+    **control.RULES,
     **{name: by_kind(INTEGER_RULES[name], rule) for name, rule in FLOAT_RULES.items()},
     "fma": elementwise(simple(math.FmaOp), "rn"),
     "rcp": elementwise(_reciprocal, *_ROUNDING),

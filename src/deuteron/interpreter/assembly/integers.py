@@ -258,10 +258,6 @@ def _compare(r: Registers, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue
     return r.value(CmpIOp(x, y, predicate))
 
 
-def nothing(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
-    """What only takes time, or only concerns other kernels of a GPU."""
-
-
 def _number(r: Registers, operand: Operand) -> int:
     if not isinstance(operand, Immediate):
         raise r.refusal("a place or table that is in a register")
@@ -297,8 +293,6 @@ RULES: dict[str, Rule] = {
     "selp": select,
     "setp": set_predicate,
     "mad": multiply,
-    "nanosleep": nothing,
-    "griddepcontrol": nothing,
 }
 INTEGER_RULES: dict[str, Callable] = {
     "add": arithmetic(arith.AddiOp, arith.AddiOp),

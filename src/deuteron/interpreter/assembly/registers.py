@@ -57,6 +57,9 @@ class Registers:
     def value(self, op: Operation) -> SSAValue:
         return self._b.value(op)
 
+    def effect(self, op: Operation) -> None:
+        self._b.insert(op)
+
     def constant(self, number: bool | int | float, element: Attribute) -> SSAValue:
         return self._b.constant(number, self.type(element))
 

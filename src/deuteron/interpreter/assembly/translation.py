@@ -67,7 +67,8 @@ class _Translation:
         register, results = 0, []
         for result in self._op.res:
             count = num_registers(element_bits(result.type), self._pack)
-            results.append(self._result(result.type, range(register, register + count)))
+            registers = range(register, register + count)
+            results.append(self._result(result.type, registers) if result.first_use else self._nothing(result.type))
             register += count
         return results
 
@@ -129,6 +130,10 @@ class _Translation:
 
     def _tile(self, part: SSAValue) -> SSAValue:
         return part if is_tile(part.type) else self._b.value(SplatOp(part, (1,)))
+
+    def _nothing(self, type: Attribute) -> SSAValue:
+        """Of a result that nobody reads, which the template need not write: "griddepcontrol.wait; // dummy $0"."""
+        return self._b.constant(0, type)
 
     def _result(self, type: Attribute, registers: range) -> SSAValue:
         r, bits = self._registers, element_bits(type)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     var_operand_def,
 )
@@ -68,14 +69,20 @@ class PrintOp(IRDLOperation):
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
-    """Stops the program with a message where a condition does not hold."""
+    """Stops the program with a message where a condition does not hold; not `always`: in kernels for debugging."""
 
     name = "tt.assert"
     condition = operand_def()
     message = prop_def(StringAttr)
+    always = opt_prop_def(UnitAttr)
 
-    def __init__(self, condition: SSAValue, message: str):
-        super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+    def __init__(self, condition: SSAValue, message: str, always: bool = False):
+        properties = {"message": StringAttr(message), "always": UnitAttr() if always else None}
+        super().__init__(operands=[condition], properties=properties)
+
+    def counts(self, debug: bool) -> bool:
+        """Whether it is checked in a kernel that is compiled for debugging, or is not."""
+        return debug or self.always is not None
 
     def effects(self) -> list[Effect]:
         return [writes(OTHER), *orders()]

@@ -53,8 +53,8 @@ def _format(b: Builder, value: Value, as_hex: bool, is_signed: int) -> tuple[str
 
 
 def check(ctx: Context, op: AssertOp, index: tuple[Axis | None, ...], condition: Fragment) -> None:
-    """Nothing, unless the kernel is compiled for debugging."""
-    if not ctx.options.debug:
+    """Nothing, unless the assertion counts."""
+    if not op.counts(ctx.options.debug):
         return
     number = ctx.assertions.setdefault(op, len(ctx.assertions))
     b, level = ctx.emitter.innermost(), ctx.emitter.depth
