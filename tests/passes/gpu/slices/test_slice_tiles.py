@@ -230,3 +230,13 @@ def test_crowded_kernels_have_no_whole_tiles(monkeypatch):
     dot = next(line for line in text.splitlines() if '"ttg.sliced_dot"' in line)
     assert dot.rpartition("->")[2].strip().startswith(("tensor<16x64xf32", "tensor<64x16xf32"))
     assert not any("scf.if" in line and "tensor" in line for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("registers", "is_crowded"), [(127, True), (1 << 20, False)])
+def test_fewer_instructions_crowd_a_kernel_whose_tiles_spill(monkeypatch, registers, is_crowded):
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=1000))
+    for name, value in (("SPILLING_COST", 1000), ("SPILLING_REGISTERS", registers)):
+        monkeypatch.setattr(f"deuteron.passes.gpu.slices.slice_tiles.{name}", value)
+    text = compile_for("cuda:90", chosen, X, X, X, 5, N=64, num_warps=1).asm["ttgir"]
+    assert any("scf.if" in line and "tensor" in line for line in text.splitlines()) != is_crowded

@@ -3,6 +3,7 @@
 slice_axes.py       which dimension of an op's operands is cut where one of its result is
 groups.py           which ops are computed slice by slice together
 block_groups.py     the groups of a block, and which of them saves most
+live_tiles.py       how many registers tiles fill at once
 loop_dots.py        loops along K of dots that are many instructions
 shared_slices.py    slices of what was loaded from shared memory
 carry_in_memory.py  what a loop carries stays in memory of each thread

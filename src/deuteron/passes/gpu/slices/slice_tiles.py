@@ -41,12 +41,14 @@ from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreO
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
+from deuteron.machine.gpu import USUAL_REGISTERS
 from deuteron.passes.gpu.slices import costs
 from deuteron.passes.gpu.slices.block_groups import BlockGroups
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
 from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all
 from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
 from deuteron.passes.gpu.slices.groups import MANY, Group, is_made_anew
+from deuteron.passes.gpu.slices.live_tiles import live_registers
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice, slice_of, store_after_alloc
@@ -62,8 +64,10 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
 # Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
 # registers those of a tile of a quarter are in memory as well, loops that save little are made, and what goes from
-# there to shared memory goes slice by slice.
+# there to shared memory goes slice by slice. Fewer take as long where tiles fill the registers 2.5 times at once:
+# of 14,200 instructions ptxas makes 23,500, a fifth of them for what it spills.
 CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD = 16000, 100, 1 / 4
+SPILLING_COST, SPILLING_REGISTERS = 14000, 5 * USUAL_REGISTERS // 2
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class SliceTiles(Optimisation):
         for func in op.ops:
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
-                if cost_beside_dots(func) >= CROWDED_COST:
+                if _is_crowded(func):
                     store_after_alloc(func, MANY)
                     is_carried |= self._block(func.body.block, AxisInfoAnalysis(func), is_crowded=True)
                 loop_dots(func)
@@ -114,6 +118,11 @@ class SliceTiles(Optimisation):
     def _least_saved(self, group: Group, is_crowded: bool) -> int:
         usual = LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP
         return min(LEAST_IN_CROWD if is_crowded else usual, self.least_cost)
+
+
+def _is_crowded(func: FuncOp) -> bool:
+    cost = cost_beside_dots(func)
+    return cost >= CROWDED_COST or cost >= SPILLING_COST and live_registers(func) >= SPILLING_REGISTERS
 
 
 def _erase_unused(block: Block) -> None:

@@ -1,0 +1,66 @@
+"""About how many registers of a thread tiles fill at once.
+
+    %a = tt.load of 64 registers          64
+    %b = tt.trans %a                      64      the same registers
+    scf.for ... {                                 what a loop takes from before it lives until its end
+      %c = tt.load of 32 registers        96
+    }
+
+Addresses are left out, for threads compute them where they need them, and so is what is known by its place alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_pointer, is_tile
+from deuteron.passes.gpu.slices.costs import bits_in_thread
+from deuteron.passes.gpu.slices.groups import SHAPES, is_made_anew
+
+
+def live_registers(func: FuncOp) -> int:
+    """The most, after any op of a function."""
+    ops = nested_ops(func)
+    places = {op: place for place, op in enumerate(ops)}
+    changes = [0] * (len(ops) + 1)
+    known: dict[SSAValue, bool] = {}
+    for begin, value in _values_of(ops):
+        if _fills_registers(value, known):
+            size = bits_in_thread(value) // bit_width_of(i32)
+            changes[places[begin]] += size
+            changes[max((places[end] for end in _ends(value)), default=places[begin])] -= size
+    return max(accumulate(changes))
+
+
+def _values_of(ops: Sequence[Operation]) -> Iterable[tuple[Operation, SSAValue]]:
+    """Each with the op from which on it lives."""
+    for op in ops:
+        yield from ((op, argument) for region in op.regions for block in region.blocks for argument in block.args)
+        yield from ((_last_inside(op), result) for result in op.results)
+
+
+def _fills_registers(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+    if not is_tile(value.type) or is_pointer(element_type_of(value.type)):
+        return False
+    return not is_made_anew(value, known)
+
+
+def _ends(value: SSAValue) -> Iterable[Operation]:
+    """The ops until which a value lives, whatever shape it is given on the way."""
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    for use in value.uses:
+        if isinstance(use.operation, SHAPES):
+            yield from _ends(use.operation.results[0])
+        is_inside = use.operation.parent is not block
+        yield _last_inside(block.find_ancestor_op_in_block(use.operation)) if is_inside else use.operation
+
+
+def _last_inside(op: Operation) -> Operation:
+    while op.regions and op.regions[-1].blocks and op.regions[-1].blocks[-1].last_op:
+        op = op.regions[-1].blocks[-1].last_op
+    return op
