@@ -1,7 +1,5 @@
 """How many registers one access takes, and whether a copy into shared memory can be done."""
 
-from dataclasses import replace
-
 import pytest
 
 from deuteron.analysis.addresses.access_vectors import access_vectors, copy_vectors, leaders
@@ -28,8 +26,8 @@ def test_rows_of_eight_halves():
     (POINTER, 64, 8),
     (POINTER, 4, 4),
     (POINTER, 1, 1),
-    (replace(POINTER, divisibility=(4, 4)), 64, 2),
-    (replace(POINTER, contiguity=(1, 2)), 64, 2),
+    (POINTER._replace(divisibility=(4, 4)), 64, 2),
+    (POINTER._replace(contiguity=(1, 2)), 64, 2),
 ])  # fmt: skip
 def test_alignment_contiguity_and_mask_limit_it(pointer, constancy, size):
     assert {len(group) for group in access_vectors(LAYOUT, pointer, mask(constancy), 2)} == {size}
@@ -49,7 +47,7 @@ def test_a_copy_has_at_least_four_bytes(constancy):
 def test_neighbours_in_memory_must_be_neighbours_in_shared_memory():
     columns = row_major(SHAPE, (0, 1))
     assert copy_vectors(LAYOUT, columns, POINTER, None, 2, (4, 8, 16)) is None
-    words = replace(POINTER, step=4)
+    words = POINTER._replace(step=4)
     assert {len(group) for group in copy_vectors(LAYOUT, columns, words, None, 4, (4, 8, 16))} == {1}
 
 
@@ -64,8 +62,8 @@ def test_what_several_threads_hold_is_copied_and_what_a_thread_holds_twice_is_no
 def test_registers_at_known_distances():
     """A thread has 8 columns of two rows: the first of each row, and how many bytes the others are from it."""
     assert leaders(LAYOUT, POINTER) == [(r & 8, 2 * (r & 7)) for r in range(16)]
-    assert leaders(LAYOUT, replace(POINTER, contiguity=(1, 4)))[:8] == [(r & 4, 2 * (r & 3)) for r in range(8)]
-    assert leaders(LAYOUT, replace(POINTER, contiguity=(1, 1))) == [(r, 0) for r in range(16)]
+    assert leaders(LAYOUT, POINTER._replace(contiguity=(1, 4)))[:8] == [(r & 4, 2 * (r & 3)) for r in range(8)]
+    assert leaders(LAYOUT, POINTER._replace(contiguity=(1, 1))) == [(r, 0) for r in range(16)]
 
 
 def test_distances_where_lanes_are_between():

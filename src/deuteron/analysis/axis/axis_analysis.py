@@ -7,7 +7,6 @@ infos.of(op.ptr).contiguity          (1, 64)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -26,6 +25,8 @@ from deuteron.cached_property import cached_property
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of
+
+Taken = dict[Operation, list[AxisInfo]]
 
 
 class AxisInfoAnalysis:
@@ -46,56 +47,65 @@ class AxisInfoAnalysis:
         """What is likely, and not known, of the function as it is."""
         return AxisInfoAnalysis(self._func, LIKELY_RULES)
 
-    def _visit_block(self, block: Block) -> None:
+    def _visit_block(self, block: Block, taken: Taken | None = None) -> None:
         for op in block.ops:
-            self.visit(op)
+            self.visit(op, taken)
 
-    def visit(self, op: Operation) -> None:
-        """Learn of an op, also of one that a pass has made since."""
+    def visit(self, op: Operation, taken: Taken | None = None) -> None:
+        """Learn of an op, also of one that a pass has made since.
+
+        `taken`: of the ops of a loop, what their operands held when it was visited before; with the same again,
+        nothing is learned.
+        """
         rule = rule_of(op, self._rules)
         if rule is not None:
-            info = self._apply(rule, op)
-            self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
+            operands = self._operands(op)
+            if taken is None or taken.get(op) != operands:
+                info = unwrapped(op.results[0], rule(op, operands))
+                self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
+            if taken is not None:
+                taken[op] = operands
         elif op.regions:
-            self._visit_regions(op)
+            self._visit_regions(op, taken)
         elif op.attributes and len(op.results) == 1:
             self._infos[op.results[0]] = _with_hints(op, unknown(op.results[0]))
 
     def derived(self, op: Operation) -> AxisInfo:
         """What follows of an op from its operands alone, without what hints promise of its result."""
         rule = rule_of(op, self._rules)
-        return unknown(op.results[0]) if rule is None else self._apply(rule, op)
+        return unknown(op.results[0]) if rule is None else unwrapped(op.results[0], rule(op, self._operands(op)))
 
-    def _apply(self, rule: Rule, op: Operation) -> AxisInfo:
-        return unwrapped(op.results[0], rule(op, [self.of(operand) for operand in op.operands]))
+    def _operands(self, op: Operation) -> list[AxisInfo]:
+        return [self.of(operand) for operand in op.operands]
 
-    def _visit_regions(self, op: Operation) -> None:
+    def _visit_regions(self, op: Operation, taken: Taken | None) -> None:
         if isinstance(op, scf.ForOp):
-            return self._visit_for(op)
+            return self._visit_for(op, {} if taken is None else taken)
         if isinstance(op, scf.WhileOp):
-            return self._visit_while(op)
+            return self._visit_while(op, {} if taken is None else taken)
         if isinstance(op, scf.IfOp):
-            return self._visit_if(op)
+            return self._visit_if(op, taken)
         for region in op.regions:
             for block in region.blocks:
-                self._visit_block(block)
+                self._visit_block(block, taken)
         return None
 
-    def _visit_for(self, op: scf.ForOp) -> None:
-        induction, *carried = op.body.block.args
+    def _visit_for(self, op: scf.ForOp, taken: Taken) -> None:
+        block = op.body.block
+        induction, *carried = block.args
         bounds = self.of(op.lb).join(self.of(op.step))
         self._infos[induction] = uniform(induction, bounds.divisibility[0])
-        self._fix_point(carried, op.iter_args, op.body.block.last_op.operands, lambda: self._visit_block(op.body.block))
+        self._fix_point(carried, op.iter_args, block.last_op.operands, lambda: self._visit_block(block, taken))
         self._bind(op.results, carried)
 
-    def _visit_while(self, op: scf.WhileOp) -> None:
+    def _visit_while(self, op: scf.WhileOp, taken: Taken) -> None:
         before, after = op.before_region.block, op.after_region.block
         passed_on = before.last_op.args
 
         def iteration() -> None:
-            self._visit_block(before)
+            self._visit_block(before, taken)
             self._bind(after.args, passed_on)
-            self._visit_block(after)
+            self._visit_block(after, taken)
 
         self._fix_point(before.args, op.arguments, after.last_op.operands, iteration)
         self._bind(op.results, passed_on)
@@ -116,10 +126,10 @@ class AxisInfoAnalysis:
                 return
             self._infos.update(zip(carried, joined, strict=True))
 
-    def _visit_if(self, op: scf.IfOp) -> None:
+    def _visit_if(self, op: scf.IfOp, taken: Taken | None) -> None:
         branches = [region.block for region in op.regions if region.blocks]
         for block in branches:
-            self._visit_block(block)
+            self._visit_block(block, taken)
         if op.results:
             yields = [block.last_op.operands for block in branches]
             for result, one, other in zip(op.results, *yields, strict=True):
@@ -143,5 +153,5 @@ def _with_hints(op: Operation, info: AxisInfo) -> AxisInfo:
         if hint is not None:
             powers = (power_of_two_divisor(value) if value > 0 else 1 for value in hint)
             known = zip(powers, limit, getattr(info, field), strict=True)
-            info = replace(info, **{field: tuple(max(min(p, most), k) for p, most, k in known)})
+            info = info._replace(**{field: tuple(max(min(p, most), k) for p, most, k in known)})
     return info

@@ -16,8 +16,8 @@ Masks are where `constancy` matters: a vector access needs one mask for all of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import gcd
+from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
@@ -40,8 +40,7 @@ def power_of_two_divisor(number: int) -> int:
     return min(number & -number, MAX_DIVISIBILITY) if number else MAX_DIVISIBILITY
 
 
-@dataclass(frozen=True)
-class AxisInfo:
+class AxisInfo(NamedTuple):
     """What is known along each dimension; a scalar has one entry. `constant` is the value if it is one; `step` is
     by how much contiguous neighbours differ: 1, or the bytes of an element for pointers.
     """
@@ -85,7 +84,7 @@ def in_aligned_groups(info: AxisInfo, most: int) -> AxisInfo:
     """What holds whatever is wrapped around at a multiple of `most`."""
     contiguity = tuple(gcd(c, d, most) for c, d in zip(info.contiguity, info.divisibility, strict=True))
     divisibility = tuple(info.divisibility_at(axis, group) for axis, group in enumerate(contiguity))
-    return replace(info, contiguity=contiguity, divisibility=divisibility)
+    return info._replace(contiguity=contiguity, divisibility=divisibility)
 
 
 def unknown(value: SSAValue) -> AxisInfo:

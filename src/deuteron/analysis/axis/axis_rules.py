@@ -10,7 +10,6 @@ i < n     constant in groups that divide n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import gcd
 
 from xdsl.dialects import arith
@@ -61,8 +60,7 @@ def _expand_dims(op: ExpandDimsOp, operands: list[AxisInfo]) -> AxisInfo:
     def insert(values: tuple[int, ...], value: int) -> tuple[int, ...]:
         return (*values[:axis], value, *values[axis:])
 
-    return replace(
-        source,
+    return source._replace(
         contiguity=insert(source.contiguity, 1),
         divisibility=insert(source.divisibility, everywhere),
         constancy=insert(source.constancy, 1),
@@ -72,8 +70,7 @@ def _expand_dims(op: ExpandDimsOp, operands: list[AxisInfo]) -> AxisInfo:
 def _broadcast(op: BroadcastOp, operands: list[AxisInfo]) -> AxisInfo:
     source, shape = operands[0], shape_of(op.result.type)
     repeated = [old != new for old, new in zip(shape_of(op.src.type), shape, strict=True)]
-    return replace(
-        source,
+    return source._replace(
         contiguity=tuple(1 if r else c for r, c in zip(repeated, source.contiguity, strict=True)),
         constancy=tuple(extent if r else c for r, extent, c in zip(repeated, shape, source.constancy, strict=True)),
     )
@@ -81,8 +78,7 @@ def _broadcast(op: BroadcastOp, operands: list[AxisInfo]) -> AxisInfo:
 
 def _trans(op: TransOp, operands: list[AxisInfo]) -> AxisInfo:
     source, order = operands[0], op.permutation
-    return replace(
-        source,
+    return source._replace(
         contiguity=tuple(source.contiguity[a] for a in order),
         divisibility=tuple(source.divisibility[a] for a in order),
         constancy=tuple(source.constancy[a] for a in order),
@@ -118,7 +114,7 @@ def _addptr(op: AddPtrOp, operands: list[AxisInfo]) -> AxisInfo:
     pointer, offset = operands
     size = byte_width_of(pointee_of(op.ptr.type))
     scaled = tuple(min(divisor * size, MAX_DIVISIBILITY) for divisor in offset.divisibility)
-    return _sum(pointer, replace(offset, divisibility=scaled, step=size), commutes=True, constant=None)
+    return _sum(pointer, offset._replace(divisibility=scaled, step=size), commutes=True, constant=None)
 
 
 def _mul(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -173,7 +169,7 @@ def _shift_by(rule: Rule) -> Rule:
         if count.constant is None or not 0 <= count.constant < MAX_SHIFT:
             return _same_groups(op, operands)
         factor = 1 << count.constant
-        return rule(op, [x, replace(count, divisibility=(factor,) * len(count.divisibility), constant=factor)])
+        return rule(op, [x, count._replace(divisibility=(factor,) * len(count.divisibility), constant=factor)])
 
     return shift
 
@@ -217,7 +213,7 @@ def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
 
 def _resized(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     """In another number of bits a constant may be another number."""
-    return replace(operands[0], constant=None)
+    return operands[0]._replace(constant=None)
 
 
 def _zero_extended(op: ExtUIOp, operands: list[AxisInfo]) -> AxisInfo:
@@ -238,8 +234,7 @@ def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
         return joined
     axes = range(len(joined.contiguity))
     contiguity = tuple(gcd(joined.contiguity[a], condition.constancy[a]) for a in axes)
-    return replace(
-        joined,
+    return joined._replace(
         contiguity=contiguity,
         divisibility=tuple(joined.divisibility_at(a, contiguity[a]) for a in axes),
         constancy=tuple(gcd(joined.constancy[a], condition.constancy[a]) for a in axes),
@@ -248,7 +243,7 @@ def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
 
 def _minmax(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     joined = operands[0].join(operands[1])
-    return replace(joined, contiguity=(1,) * len(joined.contiguity), divisibility=_each(joined))
+    return joined._replace(contiguity=(1,) * len(joined.contiguity), divisibility=_each(joined))
 
 
 def _each(info: AxisInfo) -> tuple[int, ...]:

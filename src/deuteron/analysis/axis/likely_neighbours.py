@@ -12,7 +12,6 @@ in the tile, and nothing is known. Lanes go along the dimension of which that ho
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd
 
 from xdsl.dialects import arith
@@ -29,7 +28,7 @@ def _counts_up(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     """As its first operand, or its second, where the other one is the same for all."""
     known, (lhs, rhs) = RULES[type(op)](op, operands), operands
     each = zip(known.contiguity, lhs.contiguity, lhs.constancy, rhs.contiguity, rhs.constancy, strict=True)
-    return replace(known, contiguity=tuple(max(k, gcd(a, d), gcd(b, c)) for k, a, b, c, d in each))
+    return known._replace(contiguity=tuple(max(k, gcd(a, d), gcd(b, c)) for k, a, b, c, d in each))
 
 
 def _remainder(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -41,19 +40,19 @@ def _quotient(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     if rhs.constant is not None:
         return known
     each = zip(known.constancy, lhs.contiguity, rhs.constancy, strict=True)
-    return replace(known, constancy=tuple(max(k, gcd(a, b)) for k, a, b in each))
+    return known._replace(constancy=tuple(max(k, gcd(a, b)) for k, a, b in each))
 
 
 def _product(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     known, (lhs, rhs) = RULES[type(op)](op, operands), operands
     factors = [rhs.constant, lhs.constant]
     near = [info for info, factor in zip(operands, factors, strict=True) if factor is not None and abs(factor) <= FEW]
-    return replace(known, contiguity=near[0].contiguity) if near else known
+    return known._replace(contiguity=near[0].contiguity) if near else known
 
 
 def _selected(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     known, (_, *values) = RULES[type(op)](op, operands), operands
-    return replace(known, contiguity=tuple(map(max, *(value.contiguity for value in values))))
+    return known._replace(contiguity=tuple(map(max, *(value.contiguity for value in values))))
 
 
 LIKELY_RULES: dict[type[Operation], Rule] = {
