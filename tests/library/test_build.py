@@ -191,6 +191,16 @@ def test_a_warning_is_one_line(project: Project, tmp_path: Path):
     )
 
 
+def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, tmp_path: Path):
+    project.edit("kernels/scale.py", "tl.store", "tl.debug_barrier()\n    tl.store")
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    command = [sys.executable, "-m", "deuteron", "build", "--sources-only", "-j", "1"]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True)
+    assert done.stderr == "norms: compiled 1 of 5 kernels into 'build/norms', its sources only\n"
+
+
 def test_two_builds_at_a_time(project: Project):
     project.edit("kernels/norms.py", "1e-5", "1e-6")
     command = [sys.executable, "-m", "deuteron", "build", "-j", "1"]

@@ -162,11 +162,15 @@ class Walk:
         return kind(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
 
 
-def new_folder() -> Path:
-    """A folder for what is left of a compile that failed."""
+def new_folder() -> Path | None:
+    """A folder for what is left of a compile that failed; None where there can be none."""
     import tempfile  # deferred: what it needs takes 5 ms to import
 
-    return Path(tempfile.mkdtemp(prefix="deuteron-"))
+    try:
+        return Path(tempfile.mkdtemp(prefix="deuteron-"))
+    except OSError as error:
+        warn_once(f"stages are not dumped: {error.strerror}")
+        return None
 
 
 def find_stage(stages: Sequence[Stage], name: str) -> Stage:
@@ -177,8 +181,10 @@ def find_stage(stages: Sequence[Stage], name: str) -> Stage:
     return inputs[name]
 
 
-def dump(folder: Path, kernel: str, suffix: str, text: str | bytes) -> Path | None:
+def dump(folder: Path | None, kernel: str, suffix: str, text: str | bytes) -> Path | None:
     """Write `<folder>/<kernel>.<suffix>`; None where that is not possible, of which a warning tells."""
+    if folder is None:
+        return None
     path = folder / f"{_file_name(kernel)}.{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

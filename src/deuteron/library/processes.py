@@ -12,6 +12,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from types import ModuleType
 from deuteron.library.variants import Variant
 from deuteron.library.worker import Compiled, Mistake, serve
 
+_SOCKET_NAME = "/pymp-12345678/listener-12345678"  # of multiprocessing's, in the temporary folder
+_MOST_OF_SOCKET_NAME = 103  # bytes; Linux has 107
 _MAX_SHARE = 16  # variants of a process: their progress is known one by one, and an import is made good by a few
 
 
@@ -60,11 +63,19 @@ class _Running:
 
 def _context() -> multiprocessing.context.BaseContext:
     """Processes that come of one which has imported the compiler; where there are none such, new ones."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if "forkserver" not in multiprocessing.get_all_start_methods() or not _has_place_for_socket():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["deuteron.library.worker"])
     return context
+
+
+def _has_place_for_socket() -> bool:
+    """Whether there is a temporary folder whose name leaves room for that of a socket, which such processes need."""
+    try:
+        return len(os.fsencode(tempfile.gettempdir())) + len(_SOCKET_NAME) <= _MOST_OF_SOCKET_NAME
+    except FileNotFoundError:
+        return False
 
 
 def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:

@@ -1,6 +1,7 @@
 """A process of ptxas that starts before its text is there, and one that finds no memory."""
 
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -46,6 +47,20 @@ def test_one_that_nobody_needs_any_more_ends(tmp_path):
     del process
     assert started.returncode == -9
     assert not folder.exists()
+
+
+def test_a_temporary_folder_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    refusal = r"what ptxas reads cannot be written into '.*none.*': No such file or directory. TMPDIR names"
+    with pytest.raises(UsageError, match=refusal):
+        assemble(KERNEL, "sm_90a")
+
+
+def test_a_temporary_folder_that_is_full():
+    process = start_assembler("sm_90a")
+    process._source.with_suffix(".text").symlink_to("/dev/full")
+    with pytest.raises(UsageError, match=r"what ptxas reads cannot be written: No space left on device. TMPDIR names"):
+        process.finish(KERNEL)
 
 
 def test_it_takes_no_more_memory_than_there_is(monkeypatch):

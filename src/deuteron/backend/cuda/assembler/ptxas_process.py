@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 from weakref import finalize
 
+from deuteron.errors import UsageError
+
 _STANDARD_INPUT = "/dev/stdin"
 _MEMORY = Path("/proc/meminfo")
 # Of a container: what it may have, and what it has.
@@ -43,9 +45,12 @@ class AssemblerProcess:
     """One process, for one text. It ends when nobody has this object any more."""
 
     def __init__(self, command: Sequence[str | Path]):
-        folder = tempfile.TemporaryDirectory(prefix="deuteron-")
-        self._source, self._target = Path(folder.name, "kernel.ptx"), Path(folder.name, "kernel.cubin")
-        self._source.symlink_to(_STANDARD_INPUT)
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="deuteron-")
+            self._source, self._target = Path(folder.name, "kernel.ptx"), Path(folder.name, "kernel.cubin")
+            self._source.symlink_to(_STANDARD_INPUT)
+        except OSError as error:
+            raise _unwritable(error) from error
         self._process = subprocess.Popen(
             [*command, self._source, "-o", self._target],
             stdin=subprocess.PIPE,
@@ -58,14 +63,25 @@ class AssemblerProcess:
 
     def finish(self, ptx: str) -> Outcome:
         """Give it the text, and wait for it."""
-        with suppress(FileNotFoundError):  # of a folder that somebody cleaned up: it has standard input
+        try:
             written = self._source.with_suffix(".text")
             written.write_text(ptx)
             written.replace(self._source)
+        except FileNotFoundError:
+            pass  # of a folder that somebody cleaned up: it has standard input
+        except OSError as error:
+            raise _unwritable(error) from error
         _, report = self._process.communicate(ptx)
         image = self._target.read_bytes() if self._target.exists() else None
         self.stop()
         return Outcome(self._process.returncode, report, image)
+
+
+def _unwritable(error: OSError) -> UsageError:
+    place = f" into '{error.filename}'" if error.filename else ""
+    return UsageError(
+        f"what ptxas reads cannot be written{place}: {error.strerror}. TMPDIR names the folder for temporary files."
+    )
 
 
 def _stop(process: subprocess.Popen, folder: tempfile.TemporaryDirectory) -> None:
