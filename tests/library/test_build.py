@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from library.project import NORMS, STANDARDS, Project, check_warnings, write_project
 
+from deuteron.backend.llvm.targets import machine
 from deuteron.errors import UsageError
 from deuteron.tools.main import main
 
@@ -199,6 +200,33 @@ def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, 
     environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True)
     assert done.stderr == "norms: compiled 1 of 5 kernels into 'build/norms', its sources only\n"
+
+
+def with_compiler(project: Project, command: str) -> str:
+    """What a build says that uses another C compiler."""
+    environment = {**os.environ, "CC": command}
+    build = [sys.executable, "-m", "deuteron", "build"]
+    return subprocess.run(build, cwd=project.folder, env=environment, capture_output=True, text=True).stderr
+
+
+def test_a_compiler_for_another_processor(project: Project, tmp_path: Path):
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\ntest "$1" = -dumpmachine && exec echo sparc64-linux-gnu\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    warned, last = with_compiler(project, str(compiler)).splitlines()
+    assert warned == (
+        f"warning: library 'norms' has kernels for {machine()}, and `{compiler}` makes objects for sparc64: "
+        "no call will find a kernel for its processor. Say `--architecture sparc64`"
+    )
+    assert last == "norms: compiled 0 of 5 kernels into 'build/norms'"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("'cc", 'error: CC is no command: No closing quotation, in "\'cc"\n'), (" ", "norms: up to date\n")],
+)
+def test_a_compiler_that_is_none(project: Project, command: str, said: str):
+    assert with_compiler(project, command) == said
 
 
 def test_two_builds_at_a_time(project: Project):

@@ -10,6 +10,7 @@ says what is stale.
 from __future__ import annotations
 
 import multiprocessing
+import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import deuteron
 from deuteron.aot.metadata import record_of
+from deuteron.backend.llvm.targets import architecture_of
 from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError
 from deuteron.library import objects
@@ -127,8 +129,25 @@ def _build(library: Library, out: Path, options: BuildOptions) -> Built:
     manifest = _manifest(state)
     built = Built(manifest, state.seconds, len(stale), True, compiler is not None, _sources(manifest))
     _check_findings(built, options)
+    if compiler is not None:
+        _check_architecture(manifest, compiler)
     _write(state, manifest, compiler)
     return built
+
+
+def _check_architecture(manifest: Manifest, compiler: objects.Compiler) -> None:
+    """Warn of objects for processors that there is no kernel for, as of a compiler for other machines."""
+    targets = [record.target.partition(":")[2] for record in manifest.records if record.backend == "cpu"]
+    known, ours = compiler.architecture, {architecture_of(target) for target in targets}
+    if not known or not ours or known in ours:
+        return
+    command = shlex.join(compiler.command)
+    warnings.warn(
+        f"library '{manifest.name}' has kernels for {', '.join(sorted(ours))}, and `{command}` makes objects for "
+        f"{known}: no call will find a kernel for its processor. Say `--architecture {known}`",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _state_of(library: Library, out: Path, options: BuildOptions) -> _State:

@@ -22,6 +22,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from deuteron.backend.llvm.targets import architecture_called
 from deuteron.errors import UsageError
 from deuteron.library.staleness import digest_of_text
 from deuteron.settings import get_variable
@@ -38,6 +39,13 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
+
+    @property
+    def architecture(self) -> str:
+        """Of the processors that it makes code for; nothing where it does not say."""
+        command = [*self.command, "-dumpmachine"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        return architecture_called(said.partition("-")[0]) if "-" in said else ""
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,8 @@ def find_compiler() -> Compiler | None:
 
 
 def _compiler_command() -> tuple[str, ...] | None:
-    if asked := get_variable("CC"):
-        return tuple(shlex.split(asked))
+    if asked := _asked("CC"):
+        return asked
     found = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if found:
         return (found,)
@@ -77,14 +85,22 @@ def _compiler_command() -> tuple[str, ...] | None:
 
 
 def _archiver_command() -> tuple[str, ...]:
-    if asked := get_variable("AR"):
-        return tuple(shlex.split(asked))
+    if asked := _asked("AR"):
+        return asked
     found = next((name for name in ("ar", "llvm-ar") if shutil.which(name)), None)
     if found:
         return (found,)
     if find_spec("ziglang"):
         return (*_ZIG, "ar")
     raise UsageError("no archiver was found for the static library: install binutils or ziglang, or name one with AR")
+
+
+def _asked(variable: str) -> tuple[str, ...]:
+    """The command that the environment names, if any."""
+    try:
+        return tuple(shlex.split(get_variable(variable) or ""))
+    except ValueError as error:
+        raise UsageError(f"{variable} is no command: {error}, in {get_variable(variable)!r}") from None
 
 
 def library_files(name: str, shared: bool) -> list[str]:
