@@ -6,7 +6,8 @@
 
     load -> operand of a dot              through a ring, if all that reads the tile is in the block of the load
     a box of a tensor                     the same, by TMA
-    bundles of the same types             share a ring, wherever they are: those of two loops, or before a loop
+    bundles of the same types             share a ring, wherever they are: those of two loops, or before a loop; but not
+                                          one that is read again after a loop which reads others
     a ring that no loop fills, an argument that the kernel stores to, a tile that cannot be copied
                                           loaded as it is
 
@@ -15,7 +16,7 @@ A ring has `num_stages` slots for each bundle of an iteration, as far as they fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -65,6 +66,15 @@ class Bundle:
         """The innermost loop around it."""
         return loop_around(self.loads[0].load)
 
+    def is_kept_for(self, others: Sequence[Bundle]) -> bool:
+        """Whether it is read again after a loop or a branch that reads some of the others."""
+        readers = [op for op in self.block.ops if op in self.readers]
+        around = {op for other in others if other.block is not self.block for op in _ops_around(other.first_reader)}
+        op = readers[0]
+        while op is not readers[-1] and op not in around:
+            op = op.next_op
+        return op is not readers[-1]
+
 
 @dataclass(eq=False)
 class RingPlan:
@@ -103,12 +113,14 @@ class RingPlan:
         return max((sharing_ctas(one.load, one.buffer, num_ctas) for one in loads), default=1)
 
 
+def _ops_around(op: Operation) -> Iterator[Operation]:
+    while (op := op.parent_op()) is not None:
+        yield op
+
+
 def loop_around(op: Operation) -> scf.ForOp | None:
     """The innermost loop that an op is in."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.ForOp):
-        parent = parent.parent_op()
-    return parent
+    return next((around for around in _ops_around(op) if isinstance(around, scf.ForOp)), None)
 
 
 def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
@@ -124,7 +136,17 @@ def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
         for bundle in _bundles([one for one in free if writers.are_apart(one.load)]):
             key = (kind, *(one.buffer for one in bundle.loads))
             plans.setdefault(key, RingPlan()).bundles.append(bundle)
-    return [plan for plan in plans.values() if plan.is_read_in_turn and any(map(_multiplies_in_loop, plan.bundles))]
+    found = [plan for shared in plans.values() for plan in _without_kept(shared)]
+    return [plan for plan in found if plan.is_read_in_turn and any(map(_multiplies_in_loop, plan.bundles))]
+
+
+def _without_kept(plan: RingPlan) -> list[RingPlan]:
+    """With rings of their own for bundles that are kept while others are read, as often as a loop goes around: a ring
+    comes back to their slots.
+    """
+    kept = [bundle for bundle in plan.bundles if bundle.is_kept_for(plan.bundles)]
+    others = [bundle for bundle in plan.bundles if bundle not in kept]
+    return [RingPlan(bundles) for bundles in (others, *([bundle] for bundle in kept)) if bundles]
 
 
 def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
