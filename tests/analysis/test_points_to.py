@@ -11,6 +11,15 @@ from deuteron.ir.tt.memory import StoreOp
 
 
 @deuteron.jit
+def found(a, n):
+    """Which returns from a loop, or after it."""
+    for k in range(n):
+        if k == 3:
+            return a + k
+    return a
+
+
+@deuteron.jit
 def kernel(a, b, table, n, KIND: tl.constexpr):
     """Stores through a pointer that was come by in one of many ways."""
     i = tl.arange(0, 16)
@@ -63,6 +72,12 @@ def kernel(a, b, table, n, KIND: tl.constexpr):
         p = tl.reshape(tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32)) + i, (4, 4))
     elif KIND == "null on a path":
         p = tl.where(i > n, p + i, tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32))) + n
+    elif KIND == "null and a path's offset":
+        p = tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32))
+        for k in range(n):
+            p += k
+    elif KIND == "absent on a path":
+        p = found(a, n) + i
     if KIND == "block":
         tl.make_tensor_descriptor(p + n, [n], [1], [16]).store([0], i.to(tl.float32))
     else:
@@ -91,7 +106,7 @@ def stored_through(kind: str):
         ("select", "ab"),
         ("joined", "ab"),
         ("null", ""),
-        ("null on a path", "a"),
+        ("absent on a path", "a"),
     ],
 )
 def test_arguments(kind: str, expected: str):
@@ -100,7 +115,17 @@ def test_arguments(kind: str, expected: str):
     assert points_to(pointer) == Targets(frozenset(named[name] for name in expected))
 
 
-@pytest.mark.parametrize("kind", ["loaded", "loaded in some round", "integer", "null and an address"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "loaded",
+        "loaded in some round",
+        "integer",
+        "null and an address",
+        "null on a path",
+        "null and a path's offset",
+    ],
+)
 def test_unknown(kind: str):
     assert points_to(stored_through(kind)[1]) == UNKNOWN
     assert points_to(None) == UNKNOWN

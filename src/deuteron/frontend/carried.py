@@ -14,6 +14,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import UnitAttr
+
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import number, to_tensor
 from deuteron.frontend.semantics.convert import convert
@@ -31,6 +33,7 @@ from deuteron.frontend.values import (
     tensors_in,
     with_handles,
 )
+from deuteron.ir.tt.convert import UNREAD
 from deuteron.language.constant import rebuild
 from deuteron.language.types import int64
 
@@ -106,7 +109,9 @@ def placeholder(ctx: Context, like: Tensor) -> Tensor:
     """A Tensor of that type which nobody reads: zeros, or null pointers."""
     if not like.dtype.is_ptr():
         return number(ctx, 0, like.dtype, like.shape)
-    return convert(ctx, number(ctx, 0, int64, like.shape), like.dtype)
+    pointer = convert(ctx, number(ctx, 0, int64, like.shape), like.dtype)
+    pointer.handle.owner.attributes[UNREAD] = UnitAttr()
+    return pointer
 
 
 def bind_results(value: Value, results: Iterator, name: str | None) -> Value:

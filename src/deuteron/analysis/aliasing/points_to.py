@@ -2,8 +2,8 @@
 
     points_to(%p)   %p an argument, or tt.addptr, tt.splat, arith.select, tt.make_tensor_descriptor ... of one    {%p}
                     what a loop carries, and a branch gives: of all that it may be       src, dst = dst, src:   {%a, %b}
-                    the null pointer, and one that a path has for none                                          {}
-                    null and an offset, which may be any address                                                unknown
+                    the null pointer, and what a path has for one that it has not (UNREAD)                      {}
+                    null and an offset, whichever way it got to it: it may be any address                       unknown
                     loaded, made of an integer, given by what is not known to compute it                        unknown
 
 What is unknown may be anything: it shares every argument.
@@ -19,9 +19,8 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
-from deuteron.ir.arith import SelectOp
 from deuteron.ir.effects import is_pure
-from deuteron.ir.tt.convert import IntToPtrOp
+from deuteron.ir.tt.convert import UNREAD, IntToPtrOp
 from deuteron.ir.tt.descriptor import TensorDescType
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp
@@ -61,12 +60,12 @@ def points_to(pointer: SSAValue | None) -> Targets:
         if is_argument(current):
             arguments.add(current)
             continue
-        if _is_null(current) and not is_moved:
+        if _is_unread(current) or (_is_null(current) and not is_moved):
             continue
         sources = address_sources(current)
         if not sources:
             return UNKNOWN
-        is_moved = _moves(current) or (is_moved and not _chooses(current))
+        is_moved = is_moved or _moves(current)
         fresh = [(source, is_moved) for source in sources if (source, is_moved) not in seen]
         seen.update(fresh)
         pending += fresh
@@ -85,9 +84,9 @@ def _moves(value: SSAValue) -> bool:
     return isinstance(value.owner, AddPtrOp)
 
 
-def _chooses(value: SSAValue) -> bool:
-    """Whether it is one of several: null is among them where a path has no pointer, and then nobody moves it."""
-    return isinstance(value, BlockArgument) or isinstance(value.op, SelectOp) or bool(value.op.regions)
+def _is_unread(value: SSAValue) -> bool:
+    """Whether it stands for a pointer on a path that has none."""
+    return isinstance(value.owner, IntToPtrOp) and UNREAD in value.owner.attributes
 
 
 def _is_null(value: SSAValue) -> bool:

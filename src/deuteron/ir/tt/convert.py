@@ -76,6 +76,10 @@ class PtrToIntOp(_CastOp):
         super().__init__(src, i64)
 
 
+# On a pointer that is there for a path on which a variable has none: nobody reads it, or what is computed of it.
+UNREAD = "tt.unread"
+
+
 @irdl_op_definition
 class IntToPtrOp(_CastOp):
     """An i64 as an address."""
