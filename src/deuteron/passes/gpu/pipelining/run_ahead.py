@@ -35,7 +35,7 @@ from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
-from deuteron.ir.types import bit_width_of, i32
+from deuteron.ir.types import bit_width_of, i1, i32
 from deuteron.passes.carried_values import new_argument
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
@@ -161,10 +161,12 @@ class Iteration:
         lead = b.value(arith.MuliOp(loop.step, b.constant(number, loop.step.type)))
         index = b.value(arith.AddiOp(loop.lb, lead))
         first, step = constant_value(loop.lb), constant_value(loop.step)
-        if first is not None and step is not None and first + number * step < 1 << bit_width_of(index.type) - 1:
-            index = b.constant(first + number * step, index.type)
-            return cls(index, _comes(b, index, loop.ub))
-        return cls(index, b.value(CmpIOp(loop.lb, _before_end(b, loop, lead, number), "slt")))
+        if first is None or step is None:
+            return cls(index, b.value(CmpIOp(loop.lb, _before_end(b, loop, lead, number), "slt")))
+        if first + number * step >= 1 << bit_width_of(index.type) - 1:
+            return cls(index, b.constant(False, i1))
+        index = b.constant(first + number * step, index.type)
+        return cls(index, _comes(b, index, loop.ub))
 
 
 def _comes(b: Builder, index: SSAValue, end: SSAValue) -> SSAValue | None:
@@ -183,7 +185,9 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
 
 
 def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> SSAValue:
-    """The end less the lead; where that overflows the lowest number, below which is no iteration."""
+    """The end less the lead; where that overflows the lowest number, below which is no iteration. In a loop that begins
+    with no negative number, and has an iteration, it does not.
+    """
     if not distance:
         return loop.ub
     first, step = constant_value(loop.lb), constant_value(loop.step)
