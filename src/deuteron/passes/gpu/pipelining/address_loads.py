@@ -32,18 +32,32 @@ class AddressLoads:
     def __init__(self, loop: scf.ForOp, own_obstacle: Callable[[LoadOp, int], str | None]):
         self._loop, self._own_obstacle = loop, own_obstacle
         self._slices: dict[Load, Ahead] = {}
+        self._known: dict[tuple[Load, int], str | None] = {}
 
-    def obstacle(self, load: Load, distance: int, users: tuple[Load, ...] = ()) -> str | None:
-        """What keeps the address and the mask of a load from being known that many iterations ahead, in words. `users`
-        are those that need it, down to the first that was asked for.
+    def obstacle(self, load: Load, distance: int) -> str | None:
+        """What keeps the address and the mask of a load from being known that many iterations ahead, in words."""
+        for source in self._sources(load):
+            obstacle = self._own_obstacle(source, distance + 1) or self._of_source(source, distance + 1, (load,))
+            if obstacle is not None:
+                return f"its address depends on a load that stays: {obstacle}"
+        return self._slice(load).obstacle
+
+    def _of_source(self, load: Load, distance: int, users: tuple[Load, ...]) -> str | None:
+        """The same of a load that others need, which `users` are, down to the first that was asked for. Found once: two
+        loads may need two others each, and so on.
         """
         if load in users:
             return "it loads what its next address depends on"
-        for source in self._sources(load):
-            obstacle = self._own_obstacle(source, distance + 1) or self.obstacle(source, distance + 1, (*users, load))
-            if obstacle is not None:
-                return f"its address depends on a load that stays: {obstacle}" if not users else obstacle
-        return self._slice(load).obstacle
+        if (load, distance) not in self._known:
+            self._known[load, distance] = self._find(load, distance, (*users, load))
+        return self._known[load, distance]
+
+    def _find(self, load: Load, distance: int, users: tuple[Load, ...]) -> str | None:
+        obstacles = (
+            self._own_obstacle(source, distance + 1) or self._of_source(source, distance + 1, users)
+            for source in self._sources(load)
+        )
+        return next(filter(None, obstacles), None) or self._slice(load).obstacle
 
     def sources(self, load: Load) -> set[LoadOp]:
         """All loads that a load depends on, directly or not."""
