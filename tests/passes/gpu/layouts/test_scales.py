@@ -1,4 +1,4 @@
-"""Scales of rows and columns beside dots of warpgroups: loaded by all threads that need them, or once and exchanged."""
+"""Scales of rows and columns beside dots: loaded by all threads that need them, or once and exchanged."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,10 @@ import deuteron.language as tl
 
 
 @deuteron.jit
-def scaled(a, b, rows, columns, ids, out, K, stride, N: tl.constexpr, BLOCK: tl.constexpr):
-    m, n, k = tl.arange(0, 64), tl.arange(0, N), tl.arange(0, BLOCK)
+def scaled(a, b, rows, columns, ids, out, K, stride, N: tl.constexpr, BLOCK: tl.constexpr, M: tl.constexpr = 64):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK)
     numbers = tl.load(ids + m)
-    acc = tl.zeros([64, N], tl.float32)
+    acc = tl.zeros([M, N], tl.float32)
     for start in range(0, K, BLOCK):
         x = tl.load(a + m[:, None] * K + start + k[None, :])
         y = tl.load(b + n[None, :] * K + start + k[:, None])
@@ -58,6 +58,19 @@ def test_scales_that_are_exchanged_are_copied_ahead(rng, stages, steps):
     assert loop.count("tt.load") == loop.count("ttg.barrier") == 1
     emulate_compiled(kernel, *arguments)
     np.testing.assert_allclose(arguments[5], expected, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_scales_beside_mma_are_copied_once(rng, steps):
+    """A thread copies the scale of one of 64 columns, where some would copy those of four; of rows two."""
+    arguments, expected = case(rng, steps, 7)
+    kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64, M=16, num_stages=3)
+    loop = kernel.asm["ttgir"].partition("scf.for")[2].partition("scf.yield")[0]
+    assert "tt.dot" in loop and "ttg.convert_layout" not in loop
+    ahead = 3  # two iterations before the loop, and one in it
+    assert len(instructions_with(kernel, "cp.async.ca")) == (2 + 1) * ahead
+    emulate_compiled(kernel, *arguments)
+    np.testing.assert_allclose(arguments[5].ravel()[: 16 * 64], expected[:16].ravel(), rtol=1e-3, atol=1e-2)
 
 
 @deuteron.jit

@@ -158,7 +158,7 @@ class Homes:
                 isinstance(use.operation, LocalAllocOp) for use in op.result.uses
             )
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
-        is_beside_dots = by_mma and op.result not in self.fed_to_dots
+        is_beside_dots = by_mma and op.result not in self.fed_to_dots and not self._has_many_addresses(op)
         return is_beside_dots or op.result in self._addresses
 
     def _is_told_addresses(self, load: LoadOp) -> bool:
