@@ -1,6 +1,7 @@
 """The named layouts of tiles in registers, as constructors of linear layouts with inputs register, lane, warp, block.
 
 blocked            each thread a small block, threads and warps tiled over the tile
+square_blocked     such blocks for dots by multiply-adds
 mma_v2_accumulator the accumulator of mma.sync m16n8
 mma_v2_operand     the operands of mma.sync with 256 bits along K
 slice_axis         what remains of a layout after a reduction along an axis
@@ -9,6 +10,7 @@ slice_axis         what remains of a layout after a reduction along an axis
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout, dim_names, log2, remembered
 
@@ -68,6 +70,25 @@ def default_blocked(
     remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
     warps = _deal(num_warps, remaining, list(reversed(order)))
     return blocked(shape, size_per_thread, threads, warps, order)
+
+
+def square_blocked(shape: Sequence[int], num_warps: int, warp_size: int = 32) -> LinearLayout:
+    """Blocks of up to 4x4 in each thread, so that each element of the operands of a dot is used several times; smaller
+    ones rather than that threads hold the same. Warps go along rows, and each has whole ones where rows are few.
+
+    square_blocked([64, 64], 8), 16 elements a thread: 2x16 lanes, and warps one under another
+    """
+    num_threads = num_warps * warp_size
+    share = max(prod(shape) // num_threads, 1)
+    size_per_thread = [1] * len(shape)
+    size_per_thread[-1] = min(4, shape[-1], 1 << share.bit_length() // 2)
+    size_per_thread[-2] = min(4, shape[-2], max(share // size_per_thread[-1], 1))
+    remaining = [extent // size for extent, size in zip(shape, size_per_thread, strict=True)]
+    columns = min(remaining[-1], max(8, num_threads // prod(remaining[:-1])))
+    threads = _deal(warp_size, [*remaining[:-1], columns], _rows_last(len(shape)))
+    remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
+    warps = _deal(num_warps, remaining, list(range(len(shape))))
+    return blocked(shape, size_per_thread, threads, warps, _rows_last(len(shape)))
 
 
 def in_columns(

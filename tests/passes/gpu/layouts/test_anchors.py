@@ -1,4 +1,9 @@
-"""Layouts of loads whose tiles go on into shared memory with their dimensions exchanged: blocks of elements."""
+"""Layouts of loads whose tiles go on into shared memory with their dimensions exchanged, and of multiply-adds: blocks
+of elements.
+"""
+
+import itertools
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -8,7 +13,7 @@ from backend.cuda.launching import aligned, compile_for, instructions_with
 import deuteron
 import deuteron.language as tl
 from deuteron.emulator import profile
-from deuteron.layout.distributed import transposing_blocked
+from deuteron.layout.distributed import blocked, square_blocked, transposing_blocked
 from deuteron.layout.linear import LANE, REGISTER, WARP
 
 FP8 = ml_dtypes.float8_e4m3fn
@@ -78,3 +83,22 @@ def test_threads_that_multiply_share_the_work(rng, m, n, k, num_warps):
     profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, 32 * num_warps, kernel.metadata.shared, (a, b, out))
     np.testing.assert_array_equal(out, a @ b)
     assert len(instructions_with(kernel, "fma.rn.f32")) == m * n * k // (32 * num_warps)
+
+
+@pytest.mark.parametrize(
+    "shape", [(64, 64), (32, 64), (16, 16), (1, 64), (8, 128), (128, 8), (64, 1), (4, 16, 16), (16, 8, 8)]
+)
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+def test_threads_multiply_no_element_twice(shape, num_warps):
+    """64x64 sums were held by twice the threads that 8 warps have, those of a batch of 8x8 by 64 times as many."""
+    layout, size = square_blocked(shape, num_warps), prod(shape)
+    hardware = itertools.product(range(layout.in_size(REGISTER)), range(32), range(num_warps))
+    places = {layout(**dict(zip((REGISTER, LANE, WARP), one, strict=True))) for one in hardware}
+    assert len(places) == size
+    assert layout.in_size(REGISTER) == max(size // (32 * num_warps), 1)
+
+
+def test_blocks_of_multiply_adds_are_as_square_as_they_may_be():
+    assert square_blocked((128, 64), 8) == blocked((128, 64), [4, 4], [4, 8], [8, 1], [1, 0])
+    assert square_blocked((64, 64), 8) == blocked((64, 64), [4, 4], [2, 16], [8, 1], [1, 0])
+    assert square_blocked((16, 16), 1) == blocked((16, 16), [2, 4], [8, 4], [1, 1], [1, 0])

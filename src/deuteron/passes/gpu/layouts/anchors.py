@@ -23,9 +23,9 @@ from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
 from deuteron.layout.distributed import (
-    blocked,
     default_blocked,
     multiply_add_operand,
+    square_blocked,
     transposing_blocked,
 )
 from deuteron.layout.linear import LinearLayout
@@ -108,7 +108,7 @@ def dot_layouts(op: AnyDot, config: GPUConfig) -> tuple[LinearLayout | None, Lin
         return _warp_group_layouts(op, config.num_warps)
     if isinstance(op, DotOp) and config.machine.mma is not None and uses_mma(op, config.machine):
         return _mma_layouts(op, config.machine.mma, config.num_warps)
-    accumulator = _square_blocked(shape_of(op.result.type), config)
+    accumulator = square_blocked(shape_of(op.result.type), config.num_warps, config.machine.warp_size)
     if isinstance(op, SlicedDotOp):
         return None, None, accumulator
     a, b = (multiply_add_operand(accumulator, shape_of(value.type), index) for index, value in enumerate((op.a, op.b)))
@@ -132,28 +132,6 @@ def _warp_group_layouts(
     warps, a = warps_of(op, num_warps), op.a.type
     in_registers = mma_v3_operand(shape_of(a), warps, bit_width_of(a)) if is_tile(a) else None
     return in_registers, None, mma_v3_accumulator(shape_of(op.result.type), warps)
-
-
-def _square_blocked(shape: tuple[int, ...], config: GPUConfig) -> LinearLayout:
-    """Blocks of up to 4x4 in each thread, so that each operand element is used several times; smaller ones where some
-    threads would have none. Warps along the rows, as far as there are rows for them.
-    """
-    outer, warp_size = [1] * (len(shape) - 2), config.machine.warp_size
-    size = _thread_block(shape[-2], shape[-1], warp_size * config.num_warps)
-    rows, columns = (extent // held for extent, held in zip(shape[-2:], size, strict=True))
-    lanes_m = min(warp_size // min(8, columns), rows)
-    lanes_n = warp_size // lanes_m
-    warps_m = min(config.num_warps, max(rows // lanes_m, 1))
-    warps = [*outer, warps_m, config.num_warps // warps_m]
-    return blocked(shape, [*outer, *size], [*outer, lanes_m, lanes_n], warps, list(reversed(range(len(shape)))))
-
-
-def _thread_block(rows: int, columns: int, num_threads: int) -> tuple[int, int]:
-    """Rows go first: what a thread reads of the second operand is one access for each K, however many columns it is."""
-    m, n = min(4, rows), min(4, columns)
-    while m * n > 1 and rows * columns < m * n * num_threads:
-        m, n = (m // 2, n) if m > 1 else (m, n // 2)
-    return m, n
 
 
 def is_chained(op: AnyDot) -> bool:
