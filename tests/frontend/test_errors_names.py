@@ -44,7 +44,7 @@ def test_global_number(check_error):
             x = n + WIDTH
         """,
         """
-        k.py:6:13: error: 'WIDTH' is a global variable (64), which may change after the kernel is compiled. Write `WIDTH = tl.constexpr(...)` where it is defined, or pass it as an argument.
+        k.py:6:13: error: 'WIDTH' is a global variable (64), which may change after the kernel is compiled. Write `WIDTH = tl.constexpr(...)` where it is defined, or pass it as an argument; for kernels of others there is TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1.
             x = n + WIDTH
                     ^~~~~
         """,
@@ -61,7 +61,7 @@ def test_global_list(check_error):
             x = WIDTHS[0]
         """,
         """
-        k.py:6:9: error: 'WIDTHS' is a global variable ([1, 2]), which may change after the kernel is compiled. Write `WIDTHS = tl.constexpr(...)` where it is defined, or pass it as an argument.
+        k.py:6:9: error: 'WIDTHS' is a global variable ([1, 2]), which may change after the kernel is compiled. Write `WIDTHS = tl.constexpr(...)` where it is defined, or pass it as an argument; for kernels of others there is TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1.
             x = WIDTHS[0]
                 ^~~~~~
         """,

@@ -84,7 +84,7 @@ def test_variable_of_an_enclosing_function(check_error):
         kernel = make(64)
         """,
         """
-        k.py:5:17: error: 'width' is a variable of an enclosing function (64), which may change after the kernel is compiled. Write `width = tl.constexpr(...)` where it is defined, or pass it as an argument.
+        k.py:5:17: error: 'width' is a variable of an enclosing function (64), which may change after the kernel is compiled. Write `width = tl.constexpr(...)` where it is defined, or pass it as an argument; for kernels of others there is TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1.
             x = n + width
                     ^~~~~
         """,

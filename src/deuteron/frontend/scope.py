@@ -105,7 +105,10 @@ def _way_in(name: str, value: Any) -> str:
     """How data gets into a kernel."""
     if _is_array(value):
         return "Pass it as an argument, and load from it."
-    return f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
+    return (
+        f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument; for kernels of others "
+        "there is TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1."
+    )
 
 
 def _is_array(value: Any) -> bool:
