@@ -63,7 +63,7 @@ def assemble_to_fit(
     `process`: one that was started for this architecture; if it does not suit, others follow.
     """
     machine, threads = architecture.machine, _THREADS.search(ptx)
-    if threads is None or _SAID.search(ptx):
+    if threads is None or ("maxnreg" in ptx and _SAID.search(ptx)):
         return assemble(ptx, architecture.name, fp_fusion, process)
     most = _most_registers(machine, int(threads[1]))
     if live_registers(ptx) > SURE_TO_SPILL * most:
