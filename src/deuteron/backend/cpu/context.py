@@ -57,7 +57,8 @@ class Context:
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
     `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end, where
     they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `read_directly`: whether a product needs no
-    copies of A, where only the loop's beginning knows. `repeated_products`: kinds of products that are functions.
+    copies of A, where only the loop's beginning knows. `computed_before`: whether an iteration of a product has been
+    computed before its loop. `repeated_products`: kinds of products that are functions.
     """
 
     module: Module
@@ -80,6 +81,7 @@ class Context:
     group_offsets: dict[Slot, tuple[Value, int]] = field(default_factory=dict)
     reused_steps: dict = field(default_factory=dict)
     read_directly: dict[Dot, Value] = field(default_factory=dict)
+    computed_before: dict[Dot, Value] = field(default_factory=dict)
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS

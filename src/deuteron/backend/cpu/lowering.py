@@ -36,6 +36,7 @@ from deuteron.backend.cpu.memory.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import drop_copies, read_directly
+from deuteron.backend.cpu.plan.few_rows import find_few_rows
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
@@ -118,6 +119,8 @@ def lower_module(
     begin_sums(plan)
     reuses = [] if asserts else reuse_operands(plan, target.second_cache_bytes * 3 // 4)
     drop_copies(plan)
+    if not asserts:
+        find_few_rows(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())

@@ -96,6 +96,15 @@ def elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -
     return count, b.select(counts_up, count, const("i32", extent))
 
 
+def is_at_end(ctx: Context, limit: Limit, extent: int) -> Value:
+    """Whether all elements are before a limit, or none is, where the mask is on behind it."""
+    before, known = elements_before(ctx, limit, first_element(limit.index), extent)
+    b = ctx.emitter.innermost()
+    if limit.is_below:
+        return b.icmp("eq", before, const("i32", extent))
+    return b.icmp("eq", b.or_(before, known), const("i32", 0))
+
+
 @contextmanager
 def knowing(ctx: Context, part: Part, indices: Callable[[Index], Sequence[AxisIndex]]) -> Iterator[None]:
     """Evaluate with the comparisons that a part knows; what was computed of them is forgotten afterwards."""

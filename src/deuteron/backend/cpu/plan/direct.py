@@ -128,11 +128,11 @@ def _checked(plan: Plan, direct: Direct) -> Direct | None:
     are in the first iteration, and of each of them whether the mask is full.
     """
     compared = direct.mask.compared() if direct.mask else []
-    carried = _carried(plan, compared, direct.load.parent_op()) if direct.knows_first else None
+    carried = carried_values(plan, compared, direct.load.parent_op()) if direct.knows_first else None
     return replace(direct, carried=carried) if carried is not None else None
 
 
-def _carried(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> tuple[SSAValue, ...] | None:
+def carried_values(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> tuple[SSAValue, ...] | None:
     """What the loop carries that values of its body depend on, in any iteration; None: on something else as well."""
     found: dict[SSAValue, None] = {}
     while values:

@@ -26,13 +26,15 @@ class Nest:
     """Loops over a shape, with roots that are computed together at every index.
 
     `copies_for`: the product which alone reads what they keep, and not where it can read it directly. `unless_runs`:
-    the loop right after the nest, which itself writes what they keep if it runs at all.
+    the loop right after the nest, which itself writes what they keep if it runs at all. `unless_computed`: the product
+    which alone reads it, in iterations that have not been computed before the loop.
     """
 
     shape: tuple[int, ...]
     roots: list[Root]
     copies_for: Dot | None = None
     unless_runs: For | None = None
+    unless_computed: Dot | None = None
     time: int = 0
 
     @property
@@ -77,6 +79,32 @@ class Direct:
         return not self.checks_rows and self.mask is None
 
 
+@dataclass(frozen=True)
+class Operand:
+    """The load of A or B, whose elements are neighbours along the dimension `unit_axis`. Along the other one they are
+    equally far apart, which has to be looked at if it `checks_distances`.
+    """
+
+    load: Operation
+    unit_axis: int
+    checks_distances: bool
+    mask: FullMask | None
+
+    def limits_along(self, axis: int) -> list[Limit]:
+        return [limit for limit, own in self.mask.limits if own == axis] if self.mask else []
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """How a product is computed before its loop where few rows of it are needed: of what is loaded, and what the loop
+    carries that this depends on.
+    """
+
+    a: Operand
+    b: Operand
+    carried: tuple[SSAValue, ...]
+
+
 @dataclass(eq=False)
 class Dot:
     """A matrix product, added to what `result` holds; `from_zero`: to 0, whatever that is.
@@ -88,7 +116,8 @@ class Dot:
     `needed_rows`, `needed_columns`: limits of each store of what is computed of the result, if only what is below one
     of each is seen. `needed_depth`: limits of both operands, if they are 0 beyond one of each.
     `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory. `awaited`: stores of
-    rows of what is computed of the result, behind the loop, whose addresses are known in it.
+    rows of what is computed of the result, behind the loop, whose addresses are known in it. `few_rows`: how it is
+    computed before the loop, of its first iterations, where few rows are needed.
     """
 
     op: Operation
@@ -106,6 +135,7 @@ class Dot:
     needed_depth: tuple[tuple[Limit, ...], ...] = ()
     begins_sums: bool = False
     awaited: tuple[Operation, ...] = ()
+    few_rows: FewRows | None = None
     time: int = 0
 
     @property

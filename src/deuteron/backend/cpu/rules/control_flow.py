@@ -24,6 +24,7 @@ from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_
 from deuteron.backend.cpu.rules.awaited import ask_for_stores
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, rows_across_lines, unless_direct
+from deuteron.backend.cpu.rules.few_rows import begin_few_rows, begin_few_rows_step, keep_whole, unless_computed
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
@@ -45,6 +46,13 @@ def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
 
 
 def _emit_nest(ctx: Context, nest: Nest) -> None:
+    if nest.unless_computed is not None:
+        unless_computed(ctx, nest.unless_computed, lambda: _emit_needed_nest(ctx, nest))
+    else:
+        _emit_needed_nest(ctx, nest)
+
+
+def _emit_needed_nest(ctx: Context, nest: Nest) -> None:
     if nest.is_exclusive:
         emit_lanes(ctx, nest)
     elif nest.unless_runs is not None:
@@ -53,6 +61,13 @@ def _emit_nest(ctx: Context, nest: Nest) -> None:
         unless_direct(ctx, nest.copies_for, lambda: _emit_unless_packed(ctx, nest))
     else:
         _emit_unless_packed(ctx, nest)
+
+
+def _emit_dot(ctx: Context, item: Dot) -> None:
+    if item.few_rows is not None:
+        unless_computed(ctx, item, lambda: emit_dot(ctx, item))
+    else:
+        emit_dot(ctx, item)
 
 
 def _emit_unless_packed(ctx: Context, nest: Nest) -> None:
@@ -85,11 +100,13 @@ def _emit_for(ctx: Context, item: For) -> None:
     reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
     first = [bounds[0], *starts]
     across = rows_across_lines(ctx, item, lambda: bind_carried(ctx, block.args, tiles, first))
-    kept = [begin_reuse(ctx, reuse, bounds, across.get(reuse)) for reuse in reuses]
+    kept = {reuse: begin_reuse(ctx, reuse, bounds, across.get(reuse)) for reuse in reuses}
     directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
+    computed = begin_few_rows(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
+    kept = keep_whole(ctx, computed, kept)
     begins_sums = any(isinstance(inner, Dot) and inner.begins_sums for inner in item.body.items)
     awaiting = [inner for inner in item.body.items if isinstance(inner, Dot) and inner.awaited]
-    counts_iterations = bool(reuses or directs or begins_sums or awaiting)
+    counts_iterations = bool(reuses or directs or computed or begins_sums or awaiting)
     num_counts = (item.steps > 1) + counts_iterations
     starts += [const("i64", 0)] * num_counts
     strips = _open_strips(ctx, item, bounds, starts)
@@ -101,12 +118,14 @@ def _emit_for(ctx: Context, item: For) -> None:
         ctx.step = replace(ctx.step, is_first=is_first)
     ctx.bind_block(block)
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
-    for reuse, of_loop in zip(reuses, kept, strict=True):
+    for reuse, of_loop in kept.items():
         begin_step(ctx, reuse, loop.carried[-2], of_loop)
     for dot in awaiting:
         ask_for_stores(ctx, dot, loop.carried[-2])
     if directs:
         begin_direct_step(ctx, directs, loop.carried[-2])
+    if computed:
+        begin_few_rows_step(ctx, computed, loop.carried[-2])
     if ctx.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
@@ -229,7 +248,7 @@ def _emit_while_body(ctx: Context, item: While, block: IRBlock, entry: Block, pa
 _EMIT = {
     Nest: _emit_nest,
     Scalar: _emit_scalar,
-    Dot: emit_dot,
+    Dot: _emit_dot,
     Transpose: emit_transposition,
     For: _emit_for,
     If: _emit_if,

@@ -19,9 +19,8 @@ from collections.abc import Callable, Sequence
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart
-from deuteron.backend.cpu.parts import elements_before, first_element
+from deuteron.backend.cpu.parts import first_element, is_at_end
 from deuteron.backend.cpu.plan.items import Direct, Dot, For
-from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.llvm.types import Value, const
@@ -120,14 +119,5 @@ def _num_full(ctx: Context, item: For, direct: Direct, bounds: Sequence[Value], 
 def _conditions(ctx: Context, direct: Direct) -> list[Value]:
     """What holds of an iteration whose mask is full."""
     extents, mask = shape_of(direct.load.ptr.type), direct.mask
-    conditions = [_is_at_end(ctx, limit, extents[axis]) for limit, axis in mask.limits]
+    conditions = [is_at_end(ctx, limit, extents[axis]) for limit, axis in mask.limits]
     return conditions + [ctx.evaluate(op.results[0], first_element(index)).value for op, index in mask.fixed]
-
-
-def _is_at_end(ctx: Context, limit: Limit, extent: int) -> Value:
-    """Whether all elements are before a limit, or none is, where the mask is on behind it."""
-    before, known = elements_before(ctx, limit, first_element(limit.index), extent)
-    b = ctx.emitter.innermost()
-    if limit.is_below:
-        return b.icmp("eq", before, const("i32", extent))
-    return b.icmp("eq", b.or_(before, known), const("i32", 0))

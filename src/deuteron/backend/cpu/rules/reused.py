@@ -84,6 +84,14 @@ def begin_reuse(ctx: Context, reuse: Reuse, bounds: Sequence[Value], is_wanted: 
     return Kept(b.mul(entry, groups), b.select(is_kept, limit, const("i64", 0)), packed)
 
 
+def not_kept(ctx: Context, reuse: Reuse, kept: Kept, condition: Value) -> Kept:
+    """The same, where a condition holds as if there were no room: what the program packs no other one finds."""
+    b = ctx.emitter.innermost()
+    nothing = table_word(b, table_word(b, ctx.program["words"], reuse.word), NOTHING)
+    limit = b.select(condition, const("i64", 0), kept.limit)
+    return Kept(kept.first_group, limit, b.select(condition, nothing, kept.packed))
+
+
 def begin_step(ctx: Context, reuse: Reuse, number: Value, kept: Kept) -> None:
     """Say where this iteration keeps the operand."""
     b = ctx.emitter.innermost()

@@ -1,0 +1,111 @@
+"""Finds products of a loop of which few rows may be needed, and that can be computed before the loop, from memory.
+
+    for k in range(0, K, 64):                                       a tile of 16 rows, of which M = 1 is stored
+        a = tl.load(a_ptr + rows[:, None] * K + (k + ks)[None, :], mask=(rows < M)[:, None] & ...)
+        b = tl.load(b_ptr + columns[None, :] * K + (k + ks)[:, None], mask=...)
+        acc = tl.dot(a, b, acc)
+
+Each element of B is used for few products then, so that packing it takes longer than they do: before the loop
+(`rules/few_rows.py`) they are computed of all iterations that have full masks along k, as one product of that depth.
+A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, each
+iteration's where the one before ends, which is found out by looking at the addresses of all of them.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
+from deuteron.backend.cpu.memory.elements import memory_type
+from deuteron.backend.cpu.plan.direct import carried_values
+from deuteron.backend.cpu.plan.indices import identity_index
+from deuteron.backend.cpu.plan.items import Dot, FewRows, For, Nest, Operand, regions_of
+from deuteron.backend.cpu.plan.limits import full_mask
+from deuteron.backend.cpu.plan.needed_sums import known_limits
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
+from deuteron.backend.cpu.plan.region import Region
+from deuteron.backend.cpu.plan.roots import Keep
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.shape import BroadcastOp
+from deuteron.ir.types import element_type_of, f32, shape_of
+
+MOST_ROWS = 4  # as many as a block on vectors has at least: fewer take as long there
+_LANES = 16
+
+
+def find_few_rows(plan: Plan) -> None:
+    """Give such products what has to be known before their loops, and have their operands' copies made only else."""
+    written = written_arguments(plan.function)
+    for loop in _loops(plan.body):
+        for item in [item for item in loop.body.items if isinstance(item, Dot)]:
+            item.few_rows = _few_rows(plan, loop, item, written)
+            if item.few_rows is not None:
+                for nest in _nests_of_operands(loop.body, item):
+                    nest.unless_computed = item
+
+
+def _loops(region: Region) -> list[For]:
+    inner = [found for item in region.items for own in regions_of(item) for found in _loops(own)]
+    return [item for item in region.items if isinstance(item, For)] + inner
+
+
+def _nests_of_operands(region: Region, dot: Dot) -> list[Nest]:
+    def is_only_of(nest: Nest) -> bool:
+        return all(isinstance(root, Keep) and root.value in (dot.op.a, dot.op.b) for root in nest.roots)
+
+    return [item for item in region.items if isinstance(item, Nest) and is_only_of(item)]
+
+
+def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | None:
+    types = {element_type_of(value.type) for value in (item.op.a, item.op.b, item.op.c)}
+    m, n, k = *shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
+    if item.steps == 1 or types != {f32} or k % _LANES or n % _LANES or not _are_rows_few(plan, loop, item, m):
+        return None
+    a, b = (_operand(plan, value) for value in (item.op.a, item.op.b))
+    if a is None or b is None or a.unit_axis != 1:
+        return None
+    compared = [value for operand in (a, b) for value in _compared(operand)]
+    carried = carried_values(plan, [*compared, a.load.ptr, b.load.ptr], loop.op)
+    if carried is None or not _are_outside(plan, loop, a, b) or not all(is_apart(one.load, written) for one in (a, b)):
+        return None
+    return FewRows(a, b, carried)
+
+
+def _are_rows_few(plan: Plan, loop: For, item: Dot, m: int) -> bool:
+    """Whether there may be few, and how many rows and columns there are is known before the loop."""
+    limits = [limit for own in (*item.needed_rows, *item.needed_columns) for limit in own]
+    return bool(item.needed_rows or m <= MOST_ROWS) and len(known_limits(plan, loop.op, limits)) == len(limits)
+
+
+def _compared(operand: Operand) -> list[SSAValue]:
+    return operand.mask.compared() if operand.mask else []
+
+
+def _are_outside(plan: Plan, loop: For, a: Operand, b: Operand) -> bool:
+    """Whether the limits of A's rows and B's columns are known before the loop."""
+    limits = [*a.limits_along(0), *b.limits_along(1)]
+    return len(known_limits(plan, loop.op, limits)) == len(limits)
+
+
+def _operand(plan: Plan, value: SSAValue) -> Operand | None:
+    load = value.owner.src.owner if isinstance(value.owner, BroadcastOp) else value.owner
+    if (
+        not isinstance(load, LoadOp)
+        or load.result.type != value.type
+        or len(list(value.uses)) != 1
+        or len(shape_of(value.type)) != 2
+    ):
+        return None
+    if load.boundary_check or load.is_volatile.value.data:
+        return None
+    if memory_type(element_type_of(value.type)) != "float":
+        return None
+    steps = [Steps(plan).along(load.ptr, identity_index(shape_of(value.type)), axis) for axis in range(2)]
+    mask = full_mask(plan, load.mask) if load.mask is not None else None
+    if 1 not in steps or (mask is None and load.mask is not None):
+        return None
+    unit = max(axis for axis in range(2) if steps[axis] == 1)
+    return Operand(load, unit, steps[1 - unit] == IRREGULAR, mask)

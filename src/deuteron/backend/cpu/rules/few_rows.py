@@ -1,0 +1,216 @@
+"""Computes products of which few rows are needed before their loop, from memory (`plan/few_rows.py`).
+
+    rows = rows that are needed
+    count = if rows <= 4: iterations whose masks are full along k, and whose operands go on where those before end
+    C[:rows] += A @ B, `count` iterations deep
+    for k in ...:
+        unless number of this iteration < count: load A, pack B, C += A @ B
+
+Where the first iterations are all that there are, the loop only counts.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Axis, one_element
+from deuteron.backend.cpu.memory.distances import are_equally_far_apart
+from deuteron.backend.cpu.memory.places import address
+from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
+from deuteron.backend.cpu.plan.few_rows import MOST_ROWS
+from deuteron.backend.cpu.plan.items import Dot, For, Operand
+from deuteron.backend.cpu.plan.mask_limits import Limit
+from deuteron.backend.cpu.plan.slots import Reuse
+from deuteron.backend.cpu.products.row_products import emit_row_products
+from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
+from deuteron.backend.cpu.rules.matrix import elements_needed
+from deuteron.backend.cpu.rules.reused import Kept, not_kept
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.types import shape_of
+
+_BYTES = 4
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an operand begins, and how far its rows, or columns, are apart that are not neighbours."""
+
+    first: Value
+    distance: Value
+
+
+def begin_few_rows(
+    ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]
+) -> dict[Dot, Value]:
+    """Before a loop compute what can be; in how many iterations, from the first on, each product is."""
+    dots = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.few_rows]
+    return {dot: _compute(ctx, item, dot, bounds, bind_first) for dot in dots}
+
+
+def keep_whole(ctx: Context, counts: dict[Dot, Value], kept: dict[Reuse, Kept]) -> dict[Reuse, Kept]:
+    """Where a loop keeps operands: nowhere if it does not pack all steps, for what is kept is taken to be packed from
+    the first step on.
+    """
+    for dot, count in counts.items():
+        is_computed = ctx.emitter.innermost().icmp("ne", count, const("i64", 0))
+        own = [reuse for reuse in kept if reuse in (dot.a.slot.reuse, dot.b.slot.reuse)]
+        kept = {**kept, **{reuse: not_kept(ctx, reuse, kept[reuse], is_computed) for reuse in own}}
+    return kept
+
+
+def begin_few_rows_step(ctx: Context, counts: dict[Dot, Value], number: Value) -> None:
+    """Say of each product whether the iteration of this number has been computed."""
+    for dot, count in counts.items():
+        ctx.computed_before[dot] = ctx.emitter.innermost().icmp("ult", number, count)
+
+
+def unless_computed(ctx: Context, dot: Dot, emit: Callable[[], None]) -> None:
+    ctx.emitter.unless(ctx.computed_before[dot], emit, "compute")
+
+
+def _compute(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], bind_first: Callable[[], None]) -> Value:
+    known, totals, emitter = dict(ctx.scalars), dict(ctx.totals), ctx.emitter
+    rows, columns = _needed(ctx, dot, 0), _needed(ctx, dot, 1)
+    b = emitter.innermost()
+    are_few = b.icmp("ule", rows, const("i64", MOST_ROWS))
+    for limit in dot.few_rows.a.limits_along(0):
+        are_few = b.and_(are_few, b.icmp("ule", rows, _before(ctx, limit, shape_of(dot.op.a.type)[0])))
+    for limit in dot.few_rows.b.limits_along(1):
+        are_few = b.and_(are_few, b.icmp("ule", columns, _before(ctx, limit, shape_of(dot.op.b.type)[1])))
+    ctx.tiles.clear()
+    b = emitter.innermost()
+    entry, end = b.block("few_rows"), b.block("few_rows_end")
+    emitter.enter(entry)
+    count = _compute_few(ctx, item, dot, bounds, bind_first, rows, columns)
+    emitter.innermost().br(end)
+    last = emitter.leave()
+    ctx.tiles.clear()
+    ctx.scalars, ctx.totals = known, totals
+    b = emitter.innermost()
+    before = b.current_block
+    b.cond_br(are_few, entry, end)
+    b.position(end)
+    return b.phi("i64", [(count, last), (const("i64", 0), before)])
+
+
+def _needed(ctx: Context, dot: Dot, axis: int) -> Value:
+    limits, extent = (dot.needed_rows, dot.needed_columns)[axis], shape_of(dot.op.result.type)[axis]
+    return elements_needed(ctx, limits, extent) if limits else const("i64", extent)
+
+
+def _before(ctx: Context, limit: Limit, extent: int) -> Value:
+    """How many elements are on, from the first on."""
+    before, _ = elements_before(ctx, limit, first_element(limit.index), extent)
+    return ctx.emitter.innermost().zext(before, "i64")
+
+
+def _compute_few(
+    ctx: Context,
+    item: For,
+    dot: Dot,
+    bounds: Sequence[Value],
+    bind_first: Callable[[], None],
+    rows: Value,
+    columns: Value,
+) -> Value:
+    """The products of as many iterations as can be computed together; how many those are."""
+    operands, known, totals = (dot.few_rows.a, dot.few_rows.b), dict(ctx.scalars), dict(ctx.totals)
+    ctx.bind_block(item.op.body.block)
+    bind_first()
+    regular = [_is_regular(ctx, operand) for operand in operands]
+    places = [_place(ctx, operand) for operand in operands]
+    found = functools.reduce(ctx.emitter.innermost().and_, regular)
+    ctx.scalars, ctx.totals = known, totals
+    count = _count(ctx, item, dot, bounds, places, found)
+    a, b = places
+    k, builder = shape_of(dot.op.a.type)[1], ctx.emitter.innermost()
+    emit_row_products(
+        builder,
+        (a.first, a.distance),
+        (b.first, b.distance),
+        (address(ctx, dot.result), dot.result.strides[-2] * _BYTES),
+        (rows, columns, builder.mul(count, const("i64", k))),
+        b_is_by_columns=operands[1].unit_axis == 0,
+        lanes=ctx.target.vector_width("float"),
+        step=k,
+        from_zero=dot.begins_sums,
+    )
+    return count
+
+
+def _is_regular(ctx: Context, operand: Operand) -> Value:
+    if not operand.checks_distances:
+        return const("i1", 1)
+    across = 1 - operand.unit_axis
+
+    def at(entry: Axis) -> tuple[Axis, Axis]:
+        return (entry, one_element(0)) if across == 0 else (one_element(0), entry)
+
+    return are_equally_far_apart(ctx, operand.load.ptr, at, shape_of(operand.load.ptr.type)[across])
+
+
+def _place(ctx: Context, operand: Operand) -> _Place:
+    ctx.tiles.clear()
+    second = (one_element(0), one_element(1)) if operand.unit_axis == 0 else (one_element(1), one_element(0))
+    indices = ((one_element(0), one_element(0)), second)
+    first, next_one = (ctx.evaluate(operand.load.ptr, index).value for index in indices)
+    ctx.tiles.clear()
+    b = ctx.emitter.innermost()
+    return _Place(first, b.sub(b.ptrtoint(next_one), b.ptrtoint(first)))
+
+
+def _count(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: Sequence[_Place], found: Value) -> Value:
+    """Of how many iterations, from the first on, all that is loaded along k is on, and goes on where that before ends:
+    of all, or of whole groups of steps.
+    """
+    emitter, block, operands = ctx.emitter, item.op.body.block, item.op.body.block.last_op.operands
+    carried_values = dot.few_rows.carried
+    tiles = advancing(ctx, carried_values)
+    numbers = [value.index - 1 for value in scalars(carried_values)]
+    starts = [ctx.scalar(item.op.iter_args[number]) for number in numbers]
+    starts += [const(total_type(tile), 0) for tile in tiles]
+    expected = [emitter.innermost().ptrtoint(place.first) for place in places]
+    sources = (dot.few_rows.a, dot.few_rows.b)
+    steps = [_step_bytes(ctx, *taken) for taken in zip(sources, (1, 0), places, strict=True)]
+    ctx.tiles.clear()
+    loop = emitter.open_loop(*bounds, [const("i64", 0), found, *expected, *starts], "full")
+    count, goes_on, *rest = loop.carried
+    ctx.bind_block(block)
+    ctx.bind(block.args[0], loop.index)
+    bind_carried(ctx, carried_values, tiles, rest[2:])
+    conditions = _conditions(ctx, dot, rest[:2])
+    is_full = functools.reduce(emitter.innermost().and_, conditions, goes_on)
+    following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
+    b = emitter.innermost()
+    expected = [b.add(*pair) for pair in zip(rest[:2], steps, strict=True)]
+    count, goes_on, *_ = emitter.close_loop(
+        loop, [b.add(count, b.zext(is_full, "i64")), is_full, *expected, *following]
+    )
+    ctx.tiles.clear()
+    b = emitter.innermost()
+    return b.select(goes_on, count, b.sub(count, b.urem(count, const("i64", item.steps))))
+
+
+def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: _Place) -> Value:
+    """How far an iteration's operand is from that of the one before, if its k goes on."""
+    extent = shape_of(operand.load.ptr.type)[along_k]
+    distance = const("i64", _BYTES) if operand.unit_axis == along_k else place.distance
+    return ctx.emitter.innermost().mul(distance, const("i64", extent))
+
+
+def _conditions(ctx: Context, dot: Dot, expected: Sequence[Value]) -> list[Value]:
+    """What holds of an iteration that can be computed with those before."""
+    conditions = []
+    for operand, along_k, place in zip((dot.few_rows.a, dot.few_rows.b), (1, 0), expected, strict=True):
+        index = (one_element(0), one_element(0))
+        found = ctx.evaluate(operand.load.ptr, index).value
+        b = ctx.emitter.innermost()
+        conditions.append(b.icmp("eq", b.ptrtoint(found), place))
+        extent = shape_of(operand.load.ptr.type)[along_k]
+        conditions += [is_at_end(ctx, limit, extent) for limit in operand.limits_along(along_k)]
+        fixed = operand.mask.fixed if operand.mask else ()
+        conditions += [ctx.evaluate(op.results[0], first_element(at)).value for op, at in fixed]
+    return conditions

@@ -1,0 +1,106 @@
+"""Products of few rows that are computed before their loop: which are, and that what is stored is what it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+
+
+def product(
+    a, b, c, M, N, K, T: tl.constexpr, INIT: tl.constexpr, MODE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
+):
+    """c = a @ b + INIT, in programs of which the last rows come first; T: b is there by columns."""
+    row_block = tl.num_programs(0) - 1 - tl.program_id(0)
+    rows, columns, ks = row_block * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, 32)
+    acc = tl.full((BM, BN), INIT, tl.float32)
+    a_ptrs = a + (rows % M)[:, None] * K + ks[None, :]
+    wrapped = columns % N
+    b_ptrs = b + ks[:, None] + wrapped[None, :] * K if T else b + ks[:, None] * N + wrapped[None, :]
+    for k in range(0, K, 32):
+        on = k + ks < K
+        if MODE == "advanced":
+            left, right = tl.load(a_ptrs, mask=on[None, :], other=0), tl.load(b_ptrs, mask=on[:, None], other=0)
+            a_ptrs, b_ptrs = a_ptrs + 32, b_ptrs + (32 if T else 32 * N)
+        else:
+            rows_on, columns_on, depth = rows < M, columns < N, k + ks
+            if MODE == "narrower":
+                rows_on, columns_on = rows < M - 1, columns < N - 5
+            if MODE == "from below":
+                on = on & (depth >= 3)
+            at = depth
+            if MODE == "backwards":
+                at = K - 32 - k + ks
+            if MODE == "the same again":
+                at = ks
+            left = tl.load(a + rows[:, None] * K + depth[None, :], mask=rows_on[:, None] & on[None, :], other=0)
+            places = at[:, None] + columns[None, :] * K if T else at[:, None] * N + columns[None, :]
+            is_on = on[:, None] & columns_on[None, :] & (at >= 0)[:, None]
+            right = tl.load(b + places, mask=is_on, other=0)
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None] & (columns < N)[None, :])
+
+
+MODES = ("advanced", "masked", "narrower", "from below", "backwards", "the same again")
+
+
+def arguments(rng, m: int, n: int, k: int, by_columns: bool) -> list:
+    a, b = rng.integers(-4, 5, (m, k)).astype(np.float32), rng.integers(-4, 5, (k, n)).astype(np.float32)
+    return [a, np.ascontiguousarray(b.T) if by_columns else b, np.full((m, n), 77, np.float32), m, n, k]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 32, 128), (3, 41, 160), (18, 70, 99), (5, 16, 96), (4, 32, 31)])
+def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
+    sizes = {"T": by_columns, "INIT": float(m % 2), "MODE": mode, "BM": 16, "BN": 32}
+    compare(product, arguments(rng, m, n, k, by_columns), sizes, grid=(-(-m // 16), -(-n // 32)), tolerance=0)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("cpu", CPUS)
+def test_processors(compare, rng, by_columns, cpu):
+    sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 64}
+    compare(product, arguments(rng, 3, 100, 99, by_columns), sizes, grid=(1, 2), cpus=(cpu,), tolerance=0)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_what_others_find_packed_is_packed_whole(compare, rng, by_columns):
+    """The program of one row comes first, and packs the last steps only; the one after it has the same B."""
+    sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 64, "BN": 64}
+    compare(product, arguments(rng, 65, 64, 99, by_columns), sizes, grid=(2, 1), cpus=("native",), tolerance=0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_infinities_stay_in_their_rows_and_columns(compare, rng, mode):
+    args = arguments(rng, 3, 32, 96, False)
+    args[0][1, 5], args[1][7, 3], args[1][8, 4] = np.nan, np.inf, -np.inf
+    compare(product, args, {"T": False, "INIT": 0.0, "MODE": mode, "BM": 16, "BN": 32})
+
+
+def test_the_product_is_before_the_loop(lower_python, lower_module):
+    """Of rows that may be few, of which all stores have a limit; not of a tile that is stored whole."""
+    args = [np.zeros(4, np.float32)] * 3 + [1, 64, 64]
+    sizes = {"T": True, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 32}
+    llir = lower_module(lower_python(product, args, sizes)).llir
+    assert "few_rows:" in llir
+    assert "compute:" in llir  # what else the loop does, where it is not done
+
+
+def stored_whole(a, b, c, K):
+    """No store has a limit along the rows."""
+    i, ks = tl.arange(0, 16), tl.arange(0, 32)
+    acc = tl.zeros((16, 16), tl.float32)
+    for k in range(0, K, 32):
+        left = tl.load(a + i[:, None] * K + (k + ks)[None, :])
+        acc = tl.dot(left, tl.load(b + (k + ks)[:, None] * 16 + i[None, :]), acc)
+    tl.store(c + i[:, None] * 16 + i[None, :], acc)
+
+
+def test_a_tile_that_is_stored_whole_is_computed_in_the_loop(lower_python, lower_module):
+    args = [np.zeros(4, np.float32)] * 3 + [64]
+    assert "few_rows" not in lower_module(lower_python(stored_whole, args, {})).llir
