@@ -192,6 +192,22 @@ def test_a_warning_is_one_line(project: Project, tmp_path: Path):
     )
 
 
+def test_sources_that_are_links_to_where_they_are_kept(project: Project, tmp_path: Path):
+    """As Bazel and others lay them out: what is written is the same, and so are the names in the depfile."""
+    kept, linked = tmp_path / "kept", Project(tmp_path / "linked")
+    kept.mkdir()
+    for i, path in enumerate([project.file, *project.folder.glob("kernels/*.py")]):
+        link = linked.folder / path.relative_to(project.folder)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, kept / str(i))
+        link.symlink_to(kept / str(i))
+    shutil.copytree(project.out, linked.out)
+    depfile = tmp_path / "norms.d"
+    result = invoke(linked, "--check", "--depfile", str(depfile))
+    assert result.exit_code == 0, result.output
+    assert f"{linked.folder}/kernels/parts.py" in depfile.read_text() and "kept" not in depfile.read_text()
+
+
 def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, tmp_path: Path):
     project.edit("kernels/scale.py", "tl.store", "tl.debug_barrier()\n    tl.store")
     folder = tmp_path / ("long" * 20)

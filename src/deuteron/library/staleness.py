@@ -90,8 +90,13 @@ def digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def named(path: Path) -> Path:
+    """The absolute path of a file under its own name, also where that is a link, as build systems lay out sources."""
+    return path.parent.resolve() / path.name
+
+
 def _relative(path: Path, root: Path) -> str:
-    return Path(*_steps(path.resolve(), root.resolve())).as_posix()
+    return Path(*_steps(named(path), root.resolve())).as_posix()
 
 
 def _steps(path: Path, root: Path) -> list[str]:

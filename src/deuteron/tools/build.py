@@ -171,10 +171,12 @@ def _said(built: Built, folder: Path) -> str:
 
 
 def _write_depfile(request: _Request, path: Path, libraries: list[Library], built: dict[str, Built]) -> None:
-    sources = {request.file.resolve()}
+    from deuteron.library.staleness import named  # deferred, as above
+
+    sources = {named(request.file)}
     for library in libraries:
         names = (*built[library.name].sources, *library.declaring_files)
-        sources.update((library.root / name).resolve() for name in names)
+        sources.update(named(library.root / name) for name in names)
     outputs = [(request.folder(library) / f"{library.name}.json").resolve() for library in libraries]
     write_files({path: depfile_text([request.depfile_target or output for output in outputs], sorted(sources))})
 
