@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from equal_ir import loops, ops
+from equal_ir import indices, loops, ops
 from equal_ir.launches import Rewrite
 
 REWRITES: dict[str, Rewrite] = {
@@ -18,16 +18,19 @@ REWRITES: dict[str, Rewrite] = {
         ops.reorder,
         ops.duplicate,
         ops.swap_operands,
+        ops.choose_same,
         ops.wrap_in_branch,
         loops.rotate_carried,
         loops.carry_unused,
         loops.carry_twice,
         loops.carry_invariant,
-        loops.carry_index,
-        loops.carry_computed,
+        indices.carry_index,
+        indices.carry_computed,
         loops.split_loop,
         loops.peel_first,
         loops.nest_loop,
+        indices.count_from_zero,
+        indices.widen_index,
     )
 }
 

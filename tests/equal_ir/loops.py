@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.types import i32
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.rewrite import Values, is_defined_in, replace
-from equal_ir.places import is_plain, loops, one_value, pick
+from equal_ir.places import is_plain, loops, one_value, pick, with_integer_bounds
 
 
 def rotate_carried(module: ModuleOp, rng: np.random.Generator) -> bool:
+    """What a loop carries, in another order."""
     loop = pick(rng, [loop for loop in loops(module) if len(loop.iter_args) > 1])
     if loop is None:
         return False
@@ -49,6 +49,7 @@ def _put_in_place(loop: scf.ForOp, new: scf.ForOp, results: Sequence[SSAValue]) 
 
 
 def carry_unused(module: ModuleOp, rng: np.random.Generator) -> bool:
+    """One more value that nobody uses: the loop gives it what it began with, or what the body computes."""
     loop = pick(rng, loops(module))
     if loop is None:
         return False
@@ -77,6 +78,7 @@ def _values_before(op: Operation) -> list[SSAValue]:
 
 
 def carry_twice(module: ModuleOp, rng: np.random.Generator) -> bool:
+    """A carried value a second time, used in the place of the first here and there."""
     loop = pick(rng, [loop for loop in loops(module) if any(map(is_plain, loop.iter_args))])
     if loop is None:
         return False
@@ -92,6 +94,7 @@ def carry_twice(module: ModuleOp, rng: np.random.Generator) -> bool:
 
 
 def carry_invariant(module: ModuleOp, rng: np.random.Generator) -> bool:
+    """What does not change in a loop, carried by it."""
     loop = pick(rng, loops(module))
     if loop is None:
         return False
@@ -107,57 +110,9 @@ def carry_invariant(module: ModuleOp, rng: np.random.Generator) -> bool:
     return True
 
 
-def carry_index(module: ModuleOp, rng: np.random.Generator) -> bool:
-    loop = pick(rng, [loop for loop in loops(module) if list(loop.body.block.args[0].uses)])
-    if loop is None:
-        return False
-    index = loop.body.block.args[0]
-    argument = new_argument(loop, index.type, "index")
-    for use in [use for use in index.uses if rng.random() < 0.7]:
-        use.operation.operands[use.index] = argument
-    end = Builder.before(loop.body.block.last_op)
-    carry(loop, [loop.lb], [end.value(arith.AddiOp(argument, loop.step))])
-    return True
-
-
-def carry_computed(module: ModuleOp, rng: np.random.Generator) -> bool:
-    """What is computed of the index alone, carried instead, and computed for the next iteration where this one ends."""
-    loop = pick(rng, loops(module))
-    if loop is None:
-        return False
-    block = loop.body.block
-    of_index: dict[SSAValue, list[Operation]] = {block.args[0]: []}
-    for op in block.ops:
-        inner = [value for value in op.operands if is_defined_in(value, loop)]
-        if inner and all(value in of_index for value in inner) and not op.regions and is_speculatable(op):
-            ops = dict.fromkeys(one for value in inner for one in of_index[value])
-            of_index |= {value: [*ops, op] for value in op.results}
-    value = pick(rng, [value for value in of_index if value is not block.args[0] and is_plain(value)])
-    if value is None:
-        return False
-    ops = [op for op in block.ops if op in of_index[value]]
-    before, end = Builder.before(loop), Builder.before(block.last_op)
-    entering = _cloned(before, ops, Values({block.args[0]: loop.lb}), value)
-    later = end.value(arith.AddiOp(block.args[0], loop.step))
-    argument = new_argument(loop, value.type, value.name_hint)
-    value.replace_all_uses_with(argument)
-    following = _cloned(end, ops, Values({block.args[0]: later, argument: argument}), value)
-    carry(loop, [entering], [following])
-    return True
-
-
-def _cloned(b: Builder, ops: Sequence[Operation], values: Values, wanted: SSAValue) -> SSAValue:
-    for op in ops:
-        b.insert(op.clone(values))
-    return values[wanted]
-
-
-def _with_integer_bounds(module: ModuleOp) -> list[scf.ForOp]:
-    return [loop for loop in loops(module) if not isinstance(loop.lb.type, IndexType)]
-
-
 def split_loop(module: ModuleOp, rng: np.random.Generator) -> bool:
-    loop = pick(rng, [loop for loop in _with_integer_bounds(module) if _is_copied(loop)])
+    """A loop in two, the second of which goes on where the first ends: the first has up to three iterations."""
+    loop = pick(rng, [loop for loop in with_integer_bounds(module) if _is_copied(loop)])
     if loop is None:
         return False
     b = Builder.before(loop)
@@ -182,7 +137,8 @@ def _touches_buffers(loop: scf.ForOp) -> bool:
 
 
 def peel_first(module: ModuleOp, rng: np.random.Generator) -> bool:
-    loop = pick(rng, [loop for loop in _with_integer_bounds(module) if _is_copied(loop)])
+    """The first iteration, if there is one, before the loop."""
+    loop = pick(rng, [loop for loop in with_integer_bounds(module) if _is_copied(loop)])
     if loop is None:
         return False
     b, types = Builder.before(loop), [value.type for value in loop.iter_args]
@@ -200,7 +156,8 @@ def peel_first(module: ModuleOp, rng: np.random.Generator) -> bool:
 
 
 def nest_loop(module: ModuleOp, rng: np.random.Generator) -> bool:
-    loop = pick(rng, [loop for loop in _with_integer_bounds(module) if _is_copied(loop)])
+    """The loop in another one, which runs once."""
+    loop = pick(rng, [loop for loop in with_integer_bounds(module) if _is_copied(loop)])
     if loop is None:
         return False
     b = Builder.before(loop)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, SelectOp
@@ -39,6 +39,10 @@ def blocks(module: ModuleOp) -> list[Block]:
 
 def loops(module: ModuleOp) -> list[scf.ForOp]:
     return [loop for func in functions(module) for loop in nested_ops(func, scf.ForOp)]
+
+
+def with_integer_bounds(module: ModuleOp) -> list[scf.ForOp]:
+    return [loop for loop in loops(module) if not isinstance(loop.lb.type, IndexType)]
 
 
 def is_plain(value: SSAValue) -> bool:
