@@ -19,7 +19,7 @@ nest_loop           for k in range(b, e, s)           ->  the loop in one that r
 count_from_zero     for k in range(b, e, s): f(k)     ->  for i in range(0, ceil((e - b) / s)): f(b + i * s)
 widen_index         for k in range(b, e, s): f(k)     ->  for k of 64 bits: f(k of 32 bits)
 
-`ops`, `loops` and `indices` have the rewrites, `places` what they have in common, `launches` the kernels of tests/kernels,
-compiled with rewrites after some passes, and what they stored. Rewrites are done before places in shared memory are
-given: from there on the order of ops says which of them share one.
+`ops`, `loops` and `indices` have the rewrites, `places` what they have in common, `launches` the kernels of
+tests/kernels, compiled with rewrites after some passes, and what they stored. Rewrites are done before places in shared
+memory are given: from there on the order of ops says which of them share one.
 """
