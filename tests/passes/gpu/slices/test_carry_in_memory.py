@@ -1,0 +1,78 @@
+"""Tiles that loops carry in memory of each thread, exchanged, kept and used before and after: with right results."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, emulate_compiled
+from ir_text import generic_asm
+
+import deuteron
+import deuteron.language as tl
+
+N = 128
+
+
+@deuteron.jit
+def carried(a, out, n, N: tl.constexpr, CASE: tl.constexpr):
+    """Two tiles, each of which would fill the registers of a warp."""
+    i, j = tl.arange(0, N), tl.arange(0, N)
+    square = i[:, None] * N + j[None, :]
+    x, y = tl.load(a + square), tl.load(a + N * N + square)
+    begun, last = x, y
+    for k in range(n):
+        z = tl.load(a + (k + 2) * N * N + square)
+        if CASE == "exchanged":
+            x, y = y, x * 2 + z
+        elif CASE == "twice":
+            x = x * 2 + z
+            y = x
+        elif CASE == "kept":
+            last = x
+            x = x * 2 + z
+        elif CASE == "in a branch":
+            if k % 2 == 1:
+                x = x * 2 + z
+        elif CASE == "before it is computed":
+            y += x
+            x = x * 2 + z
+            y += x
+        elif CASE == "summed up":
+            x = x * 2 + z + tl.sum(x, 1)[:, None]
+    tl.store(out + square, x)
+    tl.store(out + N * N + square, y)
+    tl.store(out + 2 * N * N + square, last)
+    tl.store(out + 3 * N * N + square, begun)
+
+
+def expected(case, a, n):
+    x, y = a[:2].astype(np.int64)
+    begun, last = x, y
+    for k in range(n):
+        z = a[k + 2]
+        match case:
+            case "exchanged":
+                x, y = y, x * 2 + z
+            case "twice":
+                x = y = x * 2 + z
+            case "kept":
+                x, last = x * 2 + z, x
+            case "in a branch":
+                x = x * 2 + z if k % 2 else x
+            case "before it is computed":
+                x, y = x * 2 + z, y + x + x * 2 + z
+            case "summed up":
+                x = x * 2 + z + x.sum(1)[:, None]
+    return np.stack([x, y, last, begun]).astype(np.int32)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("case", ["exchanged", "twice", "kept", "in a branch", "before it is computed", "summed up"])
+def test_what_is_left(rng, case, target):
+    a = aligned(rng.integers(-3, 4, (6, N, N)).astype(np.int32))
+    out = aligned(np.full((4, N, N), 77, np.int32))
+    kernel = compile_for(target, carried, a, out, 3, N=N, CASE=case, num_warps=1)
+    assert '"ttg.private_alloc"' in generic_asm(kernel, "ttgir")
+    for n in (0, 1, 2, 4):
+        out.fill(77)
+        emulate_compiled(kernel, a, out, n)
+        np.testing.assert_array_equal(out, expected(case, a, n), f"{n} iterations")
