@@ -1,4 +1,4 @@
-"""Transposes dots whose second operand is computed, so that it is the first one.
+"""Transposes dots whose second operand is computed, so that it is the first one, and dots of few rows.
 
     %x = arith.sitofp %w                             %x = arith.sitofp %w
     %d = "tt.dot"(%a, %x, %c)              ->        %t = "tt.dot"(tt.trans %x, tt.trans %a, tt.trans %c)
@@ -10,7 +10,8 @@ two of the second, in which they load them if the first is computed of fewer bit
 names of registers, or views of shared memory. What a loop carries of the sums it carries transposed.
 
 Done where `place-dot-operands` then leaves the operand in registers, and for wgmma where shared memory has less to do;
-not where the other operand is computed too, or the sums become an operand of another dot.
+not where the other operand is computed too, or the sums become an operand of another dot. Dots of 8 rows are columns of
+an instruction then, which has 16 rows at least: threads would multiply them one by one.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import TransOp
-from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of, tile
+from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, num_elements_of, shape_of, tile
 from deuteron.layout.wgmma import M
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import uses_mma, uses_wgmma
+from deuteron.passes.gpu.dot_instructions import type_obstacle, uses_mma, uses_wgmma
 from deuteron.passes.gpu.layouts.anchors import mma_warps, reaches_operand
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 from deuteron.passes.gpu.operands.origins import is_from_dot
@@ -65,6 +66,8 @@ class TransposeDots(Optimisation):
                         _carry_transposed(loop)
 
     def _pays(self, dot: DotOp, info: AxisInfoAnalysis) -> bool:
+        if self._has_rows_if_transposed(dot):
+            return True
         if reaches_operand(dot.result) or is_from_dot(dot.a) or ComputedOperand.of(dot, 0) is not None:
             return False
         if uses_wgmma(dot, self.config):
@@ -74,6 +77,13 @@ class TransposeDots(Optimisation):
         if computed is None or not computed.is_narrower_than(dot.b):
             return False
         return self._pays_by_mma(dot) and is_read_well(dot, 1, computed, info)
+
+    def _has_rows_if_transposed(self, dot: DotOp) -> bool:
+        """Whether threads would multiply for want of rows. They round nothing: f32 is not made tf32 for this."""
+        shape, unit = shape_of(dot.result.type), self.config.machine.mma
+        if unit is None or len(shape) != 2 or not unit.columns <= shape[0] < unit.rows <= shape[1]:
+            return False
+        return bit_width_of(dot.a.type) <= 16 and type_obstacle(dot, unit) is None
 
     def _pays_by_mma(self, dot: DotOp) -> bool:
         """A thread reads two words of the operand that is loaded at once: those of a second one are neighbours among
