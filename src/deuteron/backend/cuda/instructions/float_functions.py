@@ -2,10 +2,11 @@
 
     exp     n = floor(x log2 e),  r = x log2 e - n in two parts:   2**n * ex2.approx(r)
     tanh    1 - 2 / (ex2.approx(2 |x| log2 e) + 1), below 0.625 a polynomial
-    sinh    h - 1/4 / h with h = e**|x| / 2, below 1 a polynomial        cosh    h + 1/4 / h
+    sinh    h - 1/4 / h with h = e**|x| / 2, below 1 a polynomial
+    cosh    h + 1/4 / h
 
 `near_quotient` and `near_root` are what other functions divide and take roots by (`backend/math/number.py`). Results of
-exp and exp10 below 2**-126 are zero. Errors of all arguments, on an H100: docs/math.md.
+exp and exp10 below 2**-126 are zero. docs/math.md has the errors, of all arguments, on an H200.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from deuteron.backend.math.number import Function, Number, fused, magnitude, pol
 # log2(e) and log2(10), each as a float and what that lacks
 _LOG2_E = (1.4426950216293335, 1.925963033500011e-08)
 _LOG2_10 = (3.321928024291992, 7.059536955011936e-08)
-_EXPONENTS = 252.0  # n is from -126 to 126: beyond, r is what is left, and its power overflows or is zero
-_ROUNDER = 1.5 * 2.0**23  # below it an integer stands in a float's low bits
+_ROUNDER = 1.5 * 2.0**23  # what is added to it, an integer, stands in the low bits of the sum
 
 
 def approximate(name: str, *numbers: Number) -> Number:
@@ -41,13 +41,13 @@ def near_root(b: Builder, x: Value) -> Value:
 
 
 def exp(x: Number) -> Number:
-    shifted, r = _parts(x, _LOG2_E)
-    return _exp2(r) * _power(shifted)
+    power, r = _parts(x, _LOG2_E)
+    return _exp2(r) * power
 
 
 def exp10(x: Number) -> Number:
-    shifted, r = _parts(x, _LOG2_10)
-    return _exp2(r) * _power(shifted)
+    power, r = _parts(x, _LOG2_10)
+    return _exp2(r) * power
 
 
 def tanh(x: Number) -> Number:
@@ -59,33 +59,30 @@ def tanh(x: Number) -> Number:
 
 def sinh(x: Number) -> Number:
     size, square = magnitude(x), x * x
-    half = _half_exponential(size)
+    half_power, r = _parts(size, _LOG2_E, first=0, last=128, less=1)
+    grown = _exp2(r)
+    large = fused(grown, half_power, _reciprocal(grown * half_power) * -0.25)
     small = fused(size * square, polynomial(square, SINH), size)
-    return with_sign_of(where(size < 1.0, small, fused(_reciprocal(half), -0.25, half)), x)
+    return with_sign_of(where(size < 1.0, small, large), x)
 
 
 def cosh(x: Number) -> Number:
-    half = _half_exponential(magnitude(x))
+    half_power, r = _parts(magnitude(x), _LOG2_E, first=0, last=128, less=1)
+    half = _exp2(r) * half_power
     return fused(_reciprocal(half), 0.25, half)
 
 
-def _parts(x: Number, unit: tuple[float, float]) -> tuple[Number, Number]:
-    """A float whose low bits are n + 127, and r, where n + r is x times the unit and 0 <= r < 1, or n at its limit."""
-    place = approximate("saturate.f", fused(x, unit[0] / _EXPONENTS, 0.5))
-    shifted = approximate("fma.rm.f", place, x.number(_EXPONENTS), x.number(_ROUNDER + 1.0))
-    n = shifted - (_ROUNDER + 127.0)
-    return shifted, fused(x, unit[1], fused(x, unit[0], -n))
-
-
-def _power(shifted: Number) -> Number:
-    """2**n."""
-    return (shifted.bits() << 23).as_float("float")
-
-
-def _half_exponential(size: Number) -> Number:
-    """e**size / 2; it does not overflow before its double does."""
-    shifted, r = _parts(size, _LOG2_E)
-    return _exp2(r) * ((shifted.bits() - 1) << 23).as_float("float")
+def _parts(
+    x: Number, unit: tuple[float, float], first: int = -126, last: int = 127, less: int = 0
+) -> tuple[Number, Number]:
+    """2**(n - less) and r, where n + r is x times the unit, and 0 <= r < 1 but where n is the first or the last one, so
+    that ex2 of what is beyond them overflows or is zero. `less` is 1 where n begins at 0.
+    """
+    count = float(last - first)
+    place = approximate("saturate.f", fused(x, unit[0] / count, -first / count))
+    shifted = approximate("fma.rm.f", place, x.number(count), x.number(_ROUNDER + 127.0 + first))
+    r = fused(x, unit[1], fused(x, unit[0], -(shifted - (_ROUNDER + 127.0))))
+    return ((shifted.bits() - less) << 23).as_float("float"), r
 
 
 def _exp2(x: Number) -> Number:
