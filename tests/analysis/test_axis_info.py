@@ -329,3 +329,18 @@ def test_what_is_cut_counts_up_to_the_largest_number():
     infos, (in_blocks, in_groups) = infos_of(cut, ["x_ptr"], BLOCK=64)
     assert infos.of(in_blocks.ptr).contiguity == (64,)
     assert infos.of(in_groups.ptr).contiguity == (4,)
+
+
+@triton.jit
+def through_other_pointers(x_ptr, n, TYPE: tl.constexpr):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    other = (x_ptr + i).to(tl.pointer_type(TYPE), bitcast=True)
+    tl.store(other, tl.load(other))
+
+
+@pytest.mark.parametrize("type, contiguity", [(tl.int32, 64), (tl.int8, 1), (tl.float64, 1)])
+def test_a_pointer_to_another_type_is_as_aligned(type, contiguity):
+    infos, accesses = infos_of(through_other_pointers, ["x_ptr"], TYPE=type)
+    for access in accesses:
+        assert infos.of(access.ptr).contiguity == (contiguity,)
+        assert infos.of(access.ptr).divisibility == (16 if contiguity == 64 else 4,)

@@ -26,12 +26,13 @@ from deuteron.analysis.axis.axis_info import (
 from deuteron.analysis.axis.ranges import relies_on_natural
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
+from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.function import function_of
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
-from deuteron.ir.types import bit_width_of, byte_width_of, i32, pointee_of, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, i32, is_pointer, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
 MAX_SHIFT = bit_width_of(i32) - 1  # a factor is positive in as many bits
@@ -115,6 +116,16 @@ def _addptr(op: AddPtrOp, operands: list[AxisInfo]) -> AxisInfo:
     size = byte_width_of(pointee_of(op.ptr.type))
     scaled = tuple(min(divisor * size, MAX_DIVISIBILITY) for divisor in offset.divisibility)
     return _sum(pointer, offset._replace(divisibility=scaled, step=size), commutes=True, constant=None)
+
+
+def _bitcast(op: BitcastOp, operands: list[AxisInfo]) -> AxisInfo:
+    """An address stays one, and neighbours do where elements have the same size (bool and int8)."""
+    source = operands[0]
+    if not is_pointer(op.src.type):
+        return _same_groups(op, operands)
+    if byte_width_of(pointee_of(op.src.type)) == byte_width_of(pointee_of(op.result.type)):
+        return source
+    return AxisInfo((1,) * len(source.constancy), _each(source), source.constancy)
 
 
 def _mul(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -284,6 +295,7 @@ RULES: dict[type[Operation], Rule] = {
     ExtSIOp: _first,
     ExtUIOp: _zero_extended,
     TruncIOp: _truncated,
+    BitcastOp: _bitcast,
     CmpIOp: _cmpi,
     SelectOp: _select,
 }
