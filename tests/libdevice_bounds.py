@@ -4,6 +4,7 @@ What is not listed is exact or correctly rounded.
 """
 
 BOUNDS: dict[str, tuple[float, float]] = {
+    "sqrt": (1, 0.5),  # of float on a GPU, as `tl.sqrt`
     "rsqrt": (2, 1),
     "rsqrt_rn": (0.5, 0.5),
     "cbrt": (1, 1),

@@ -2,8 +2,6 @@
 
     exp     n = floor(x log2 e),  r = x log2 e - n in two parts:   2**n * ex2.approx(r)
     tanh    1 - 2 / (ex2.approx(2 |x| log2 e) + 1), below 0.625 a polynomial
-    sinh    h - 1/4 / h with h = e**|x| / 2, below 1 a polynomial
-    cosh    h + 1/4 / h
 
 `near_quotient` and `near_root` are what other functions divide and take roots by (`backend/math/number.py`). Results of
 exp and exp10 below 2**-126 are zero. docs/math.md has the errors, of all arguments, on an H200.
@@ -14,12 +12,13 @@ from __future__ import annotations
 from deuteron.backend.cuda.instructions import functions
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
-from deuteron.backend.math.coefficients import SINH, TANH
+from deuteron.backend.math.coefficients import TANH
 from deuteron.backend.math.number import Function, Number, fused, magnitude, polynomial, where, with_sign_of
 
 # log2(e) and log2(10), each as a float and what that lacks
 _LOG2_E = (1.4426950216293335, 1.925963033500011e-08)
 _LOG2_10 = (3.321928024291992, 7.059536955011936e-08)
+_FIRST, _POWERS = -126.0, 253.0  # of two, that are normal numbers
 _ROUNDER = 1.5 * 2.0**23  # what is added to it, an integer, stands in the low bits of the sum
 
 
@@ -57,32 +56,14 @@ def tanh(x: Number) -> Number:
     return with_sign_of(where(size < 0.625, small, fused(_reciprocal(grown), -2.0, 1.0)), x)
 
 
-def sinh(x: Number) -> Number:
-    size, square = magnitude(x), x * x
-    half_power, r = _parts(size, _LOG2_E, first=0, last=128, less=1)
-    grown = _exp2(r)
-    large = fused(grown, half_power, _reciprocal(grown * half_power) * -0.25)
-    small = fused(size * square, polynomial(square, SINH), size)
-    return with_sign_of(where(size < 1.0, small, large), x)
-
-
-def cosh(x: Number) -> Number:
-    half_power, r = _parts(magnitude(x), _LOG2_E, first=0, last=128, less=1)
-    half = _exp2(r) * half_power
-    return fused(_reciprocal(half), 0.25, half)
-
-
-def _parts(
-    x: Number, unit: tuple[float, float], first: int = -126, last: int = 127, less: int = 0
-) -> tuple[Number, Number]:
-    """2**(n - less) and r, where n + r is x times the unit, and 0 <= r < 1 but where n is the first or the last one, so
-    that ex2 of what is beyond them overflows or is zero. `less` is 1 where n begins at 0.
+def _parts(x: Number, unit: tuple[float, float]) -> tuple[Number, Number]:
+    """2**n and r, where n + r is x times the unit, and 0 <= r < 1 but where n is the first or the last one that a float
+    has, so that ex2 of what is beyond them overflows or is zero.
     """
-    count = float(last - first)
-    place = approximate("saturate.f", fused(x, unit[0] / count, -first / count))
-    shifted = approximate("fma.rm.f", place, x.number(count), x.number(_ROUNDER + 127.0 + first))
+    place = approximate("saturate.f", fused(x, unit[0] / _POWERS, -_FIRST / _POWERS))
+    shifted = approximate("fma.rm.f", place, x.number(_POWERS), x.number(_ROUNDER + 127.0 + _FIRST))
     r = fused(x, unit[1], fused(x, unit[0], -(shifted - (_ROUNDER + 127.0))))
-    return ((shifted.bits() - less) << 23).as_float("float"), r
+    return (shifted.bits() << 23).as_float("float"), r
 
 
 def _exp2(x: Number) -> Number:
@@ -102,7 +83,5 @@ FUNCTIONS: dict[str, Function] = {
     "sqrtf": _of_language("sqrt"),
     "rsqrtf": _of_language("rsqrt"),
     "tanhf": tanh,
-    "sinhf": sinh,
-    "coshf": cosh,
 }
 FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": _exp2, "exp10f": exp10}

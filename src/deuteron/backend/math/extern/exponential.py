@@ -19,6 +19,7 @@ from deuteron.backend.math.number import (
     magnitude,
     polynomial,
     power_of_two,
+    ratio,
     smaller,
     where,
     with_sign_of,
@@ -103,14 +104,14 @@ def expm1(x: Number) -> Number:
 def sinh(x: Number) -> Number:
     size, square = magnitude(x), x * x
     half = _half_exponential(size)
-    large = half.high + (half.low - 0.25 / half.high)
+    large = half.high + (half.low - _quarter_over(half.high))
     small = fused(size * square, polynomial(square, SINH), size)
     return with_sign_of(where(size < 1.0, small, large), x)
 
 
 def cosh(x: Number) -> Number:
     half = _half_exponential(magnitude(x))
-    return half.high + (half.low + 0.25 / half.high)
+    return half.high + (half.low + _quarter_over(half.high))
 
 
 def tanh(x: Number) -> Number:
@@ -119,10 +120,15 @@ def tanh(x: Number) -> Number:
     doubled = smaller(size + size, 44.0 if x.is_double else 20.0)
     power = exponential(doubled).parts
     divisor = two_sum(power.high, 1.0)
-    y = 2.0 / divisor.high
+    y = ratio(2.0, divisor.high)
     y = fused(y * y * -0.5, divisor.low + power.low, y)
     small = fused(size * square, polynomial(square, TANH), size)
     return with_sign_of(where(size < 0.625, small, 1.0 - y), x)
+
+
+def _quarter_over(half: Number) -> Number:
+    """Of a large number it counts for nothing beside that number."""
+    return ratio(0.25, smaller(half, 2.0**100))
 
 
 def _half_exponential(size: Number) -> Pair:
