@@ -16,6 +16,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.memory import access
+from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import upper_half
 from deuteron.backend.cpu.memory.strided import load_strided, store_strided
@@ -88,7 +89,7 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     if stride == 1 or lanes == 1:
         b.store(elements, ptr, byte_width(type))
         return
-    if is_close(stride, lanes) and access.Access(ctx, ctx.emitter.depth, lanes, type).has_free_masks:
+    if is_close(stride, lanes) and Access(ctx, ctx.emitter.depth, lanes, type).has_free_masks:
         store_strided(b, elements, ptr, stride)
         return
     for lane in range(lanes):
@@ -98,11 +99,11 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
 
 def _masked(
     ctx: Context, ptr: Value, lanes: int, stride: int, level: int, type: str
-) -> tuple[access.Access, Affine, Fragment]:
+) -> tuple[Access, Affine, Fragment]:
     """An access of which some lanes are off."""
     level = max(level, ctx.lanes_on.level)
     pointer = Affine(ptr, stride * byte_width(type), lanes, level)
-    return access.Access(ctx, level, lanes, type), pointer, ctx.lanes_on
+    return Access(ctx, level, lanes, type), pointer, ctx.lanes_on
 
 
 def is_packed(place: Place) -> bool:

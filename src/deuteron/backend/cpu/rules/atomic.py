@@ -14,11 +14,11 @@ from xdsl.ir import Attribute, Operation
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
-from deuteron.backend.cpu.memory.access import is_straight, may_wrap
 from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, to_memory
 from deuteron.backend.cpu.memory.updates import Update, in_order, update_one
 from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighbours
+from deuteron.backend.cpu.memory.wraps import is_straight, may_wrap
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.rules.memory import straight_unless_moved
 from deuteron.backend.cpu.target import CPUTarget

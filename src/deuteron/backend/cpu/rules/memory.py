@@ -11,7 +11,7 @@ from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_v
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.memory import access
-from deuteron.backend.cpu.memory.access import Access
+from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import read_place

@@ -1,0 +1,53 @@
+"""One access of a few lanes: which elements, where its code goes, and what the CPU has instructions for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import byte_width
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of `lanes` elements of a memory type; code goes to the level's block."""
+
+    ctx: Context
+    level: int
+    lanes: int
+    type: str
+
+    @property
+    def b(self) -> Builder:
+        return self.ctx.emitter.at(self.level)
+
+    @property
+    def num_bytes(self) -> int:
+        return byte_width(self.type)
+
+    @property
+    def has_masked_moves(self) -> bool:
+        """Whether the CPU loads and stores such elements under a mask."""
+        target = self.ctx.target
+        return target.vector_bits >= 256 and (self.num_bytes >= 4 or target.masks_narrow)
+
+    @property
+    def has_free_masks(self) -> bool:
+        """Whether a masked move takes as many instructions as a plain one."""
+        return self.has_masked_moves and self.ctx.target.vector_bits >= 512
+
+    @property
+    def is_far_apart(self) -> bool:
+        """Whether the next access is somewhere else."""
+        return self.ctx.vectorisation.is_far_apart
+
+    @property
+    def has_gathers(self) -> bool:
+        """Whether there is an instruction that gathers such elements, which costs less than a branch for each lane."""
+        return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 512
+
+    @property
+    def has_gathers_of_words(self) -> bool:
+        """Whether elements are narrow, and the words that hold so many of them are gathered by few instructions."""
+        return self.ctx.target.vector_bits >= 512 and self.lanes > 1

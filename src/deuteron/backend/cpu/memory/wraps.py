@@ -1,0 +1,50 @@
+"""Lanes whose offsets of 32 bits may wrap around between two of them (`Affine.elements`): found out if some are off.
+
+Those that are on are accessed where they are then, and not where the first one and the step say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deuteron.backend.cpu.algebra import lane_offsets
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform
+from deuteron.backend.cpu.memory.element_access import Access
+from deuteron.backend.cpu.memory.masks import all_of, if_full
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+
+
+def may_wrap(pointer: Fragment, mask: Fragment | None) -> bool:
+    """Whether lanes that are on may be elsewhere than lanes which are off let expect."""
+    is_mixed = mask is not None and not isinstance(mask, Uniform)
+    return is_mixed and isinstance(pointer, Affine) and pointer.elements is not None
+
+
+def unless_wrapped(
+    access: Access,
+    chosen: tuple[Affine, Fragment],
+    straight: Callable[[Fragment | None], list[Value]],
+    elsewhere: Callable[[], list[Value]],
+) -> list[Value]:
+    """Emit what all lanes do, what some do that are a step apart, and what those do that are not."""
+    pointer, mask = chosen
+
+    def some() -> list[Value]:
+        b = access.b
+        with b.if_(is_straight(b, pointer), "straight") as branch:
+            branch.yield_(*straight(mask))
+            branch.otherwise()
+            branch.yield_(*elsewhere())
+        return branch.results
+
+    return if_full(access, mask, lambda: straight(None), some)
+
+
+def is_straight(b: Builder, pointer: Affine) -> Value:
+    """Whether all lanes are where the first one and the step say: distances are compared, for LLVM 22 aborts where
+    vectors of addresses with one base are.
+    """
+    first = b.splat(b.ptrtoint(pointer.base, "i64"), pointer.lanes)
+    distances = b.sub(b.ptrtoint(pointer.elements(), first.type), first)
+    return all_of(b, b.icmp("eq", distances, lane_offsets(b, pointer, pointer.lanes)))
