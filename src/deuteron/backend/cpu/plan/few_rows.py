@@ -61,8 +61,15 @@ def _nests_of_operands(region: Region, dot: Dot) -> list[Nest]:
 
 def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | None:
     types = {element_type_of(value.type) for value in (item.op.a, item.op.b, item.op.c)}
-    m, n, k = *shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
-    if item.steps == 1 or types != {f32} or k % _LANES or n % _LANES or not _are_rows_few(plan, loop, item, m):
+    (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
+    if (
+        batches
+        or item.steps == 1
+        or types != {f32}
+        or k % _LANES
+        or n % _LANES
+        or not _are_rows_few(plan, loop, item, m)
+    ):
         return None
     a, b = (_operand(plan, value) for value in (item.op.a, item.op.b))
     if a is None or b is None or a.unit_axis != 1:
