@@ -51,7 +51,7 @@ _R = (
 # sums whose first part has few bits: times an exponent (ln 2), or times 21 bits (1 / ln 2 in double), it is exact
 _LN2_FLOAT = (0.693359375, -0.00021219444170128554)
 _LN2_DOUBLE = (0.6931471806019545, -4.2009150726810846e-11)
-_LOG2_E_FLOAT = (1.4426950216293335, 1.925963033500011e-08)
+LOG2_E_FLOAT = (1.4426950216293335, 1.925963033500011e-08)
 _LOG2_E_DOUBLE = (1.4426950407214463, 1.6751713164886512e-10)
 
 
@@ -82,8 +82,8 @@ def _log_float(b: Builder, e: Value, f: Value) -> Value:
 
 
 def _log2_float(b: Builder, e: Value, f: Value) -> Value:
-    low = fused(b, f, evaluate(b, f, _Q), number(f, _LOG2_E_FLOAT[1]))
-    fraction = fused(b, f, number(f, _LOG2_E_FLOAT[0]), b.fmul(f, low, flags=""))
+    low = fused(b, f, evaluate(b, f, _Q), number(f, LOG2_E_FLOAT[1]))
+    fraction = fused(b, f, number(f, LOG2_E_FLOAT[0]), b.fmul(f, low, flags=""))
     return b.fadd(e, fraction, flags="")
 
 

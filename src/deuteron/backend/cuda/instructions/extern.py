@@ -8,18 +8,14 @@ from __future__ import annotations
 import math
 
 from deuteron.backend.cuda.instructions import float_functions
+from deuteron.backend.cuda.instructions.float_functions import exp2, instruction
 from deuteron.backend.math.number import Function, Number
 
 _MODES = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
 
 
-def _instruction(name: str, *numbers: Number) -> Number:
-    first = numbers[0]
-    return first.make(first.b.call(first.type, f"llvm.nvvm.{name}", *(x.value for x in numbers)))
-
-
 def _rounded(name: str, mode: str) -> Function:
-    return lambda *x: _instruction(f"{name}.{mode}.{'d' if x[0].is_double else 'f'}", *x)
+    return lambda *x: instruction(f"{name}.{mode}.{'d' if x[0].is_double else 'f'}", *x)
 
 
 def _difference(mode: str) -> Function:
@@ -27,24 +23,20 @@ def _difference(mode: str) -> Function:
     return lambda x, y: add(x, -y)
 
 
-def _exp2(x: Number) -> Number:
-    return _instruction("ex2.approx.ftz.f32", x)
-
-
 def _log2(x: Number) -> Number:
-    return _instruction("lg2.approx.f", x)
+    return instruction("lg2.approx.f", x)
 
 
 def _sine(x: Number) -> Number:
-    return _instruction("sin.approx.f", x)
+    return instruction("sin.approx.f", x)
 
 
 def _cosine(x: Number) -> Number:
-    return _instruction("cos.approx.f", x)
+    return instruction("cos.approx.f", x)
 
 
 def _divide(x: Number, y: Number) -> Number:
-    return _instruction("div.approx.f", x, y)
+    return instruction("div.approx.f", x, y)
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -55,9 +47,9 @@ FUNCTIONS: dict[str, Function] = {
     "fast_log2f": _log2,
     "fast_logf": lambda x: _log2(x) * math.log(2.0),
     "fast_log10f": lambda x: _log2(x) * math.log10(2.0),
-    "fast_expf": lambda x: _exp2(x * math.log2(math.e)),
-    "fast_exp10f": lambda x: _exp2(x * math.log2(10.0)),
-    "fast_powf": lambda x, y: _exp2(y * _log2(x)),
+    "fast_expf": lambda x: exp2(x * math.log2(math.e)),
+    "fast_exp10f": lambda x: exp2(x * math.log2(10.0)),
+    "fast_powf": lambda x, y: exp2(y * _log2(x)),
     "fast_dividef": _divide,
 }
 for _mode, _suffix in _MODES.items():

@@ -13,18 +13,18 @@ from deuteron.backend.cuda.instructions import functions
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.coefficients import TANH
+from deuteron.backend.math.logarithms import LOG2_E_FLOAT
 from deuteron.backend.math.number import Function, Number, fused, magnitude, polynomial, where, with_sign_of
 
-# log2(e) and log2(10), each as a float and what that lacks
-_LOG2_E = (1.4426950216293335, 1.925963033500011e-08)
-_LOG2_10 = (3.321928024291992, 7.059536955011936e-08)
+_LOG2_10 = (3.321928024291992, 7.059536955011936e-08)  # log2(10) as a float, and what that lacks
 _FIRST, _POWERS = -126.0, 253.0  # of two, that are normal numbers
 _ROUNDER = 1.5 * 2.0**23  # what is added to it, an integer, stands in the low bits of the sum
 
 
-def approximate(name: str, *numbers: Number) -> Number:
-    """An instruction of floats."""
-    return numbers[0].make(numbers[0].b.call("float", f"llvm.nvvm.{name}", *(x.value for x in numbers)))
+def instruction(name: str, *numbers: Number) -> Number:
+    """An instruction of PTX, by the name of its intrinsic, whose result has the type of its first operand."""
+    first = numbers[0]
+    return first.make(first.b.call(first.type, f"llvm.nvvm.{name}", *(x.value for x in numbers)))
 
 
 def near_quotient(b: Builder, x: Value, y: Value) -> Value:
@@ -40,18 +40,18 @@ def near_root(b: Builder, x: Value) -> Value:
 
 
 def exp(x: Number) -> Number:
-    power, r = _parts(x, _LOG2_E)
-    return _exp2(r) * power
+    power, r = _parts(x, LOG2_E_FLOAT)
+    return exp2(r) * power
 
 
 def exp10(x: Number) -> Number:
     power, r = _parts(x, _LOG2_10)
-    return _exp2(r) * power
+    return exp2(r) * power
 
 
 def tanh(x: Number) -> Number:
     size, square = magnitude(x), x * x
-    grown = _exp2(size * (2.0 * _LOG2_E[0])) + 1.0
+    grown = exp2(size * (2.0 * LOG2_E_FLOAT[0])) + 1.0
     small = fused(size * square, polynomial(square, TANH), size)
     return with_sign_of(where(size < 0.625, small, fused(_reciprocal(grown), -2.0, 1.0)), x)
 
@@ -60,18 +60,18 @@ def _parts(x: Number, unit: tuple[float, float]) -> tuple[Number, Number]:
     """2**n and r, where n + r is x times the unit, and 0 <= r < 1 but where n is the first or the last one that a float
     has, so that ex2 of what is beyond them overflows or is zero.
     """
-    place = approximate("saturate.f", fused(x, unit[0] / _POWERS, -_FIRST / _POWERS))
-    shifted = approximate("fma.rm.f", place, x.number(_POWERS), x.number(_ROUNDER + 127.0 + _FIRST))
+    place = instruction("saturate.f", fused(x, unit[0] / _POWERS, -_FIRST / _POWERS))
+    shifted = instruction("fma.rm.f", place, x.number(_POWERS), x.number(_ROUNDER + 127.0 + _FIRST))
     r = fused(x, unit[1], fused(x, unit[0], -(shifted - (_ROUNDER + 127.0))))
     return (shifted.bits() << 23).as_float("float"), r
 
 
-def _exp2(x: Number) -> Number:
-    return approximate("ex2.approx.ftz.f32", x)
+def exp2(x: Number) -> Number:
+    return instruction("ex2.approx.ftz.f32", x)
 
 
 def _reciprocal(x: Number) -> Number:
-    return approximate("rcp.approx.ftz.f", x)
+    return instruction("rcp.approx.ftz.f", x)
 
 
 def _of_language(name: str) -> Function:
@@ -84,4 +84,4 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrtf": _of_language("rsqrt"),
     "tanhf": tanh,
 }
-FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": _exp2, "exp10f": exp10}
+FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": exp2, "exp10f": exp10}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
@@ -13,7 +13,7 @@ from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.functions import Emit
-from deuteron.backend.math.number import FloatUnit, Function
+from deuteron.backend.math.number import Function
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.machine.gpu import GPU
 
@@ -36,7 +36,9 @@ class PTX(ISA):
     name = "CUDA"
     kernel_convention = "ptx_kernel"
     conversion = PTXFloatConversion
-    float_unit = FloatUnit(True, True, False, float_functions.near_quotient, float_functions.near_root)
+    float_unit = replace(
+        ISA.float_unit, near_quotient=float_functions.near_quotient, near_root=float_functions.near_root
+    )
 
     @property
     def functions(self) -> Mapping[str, Emit]:

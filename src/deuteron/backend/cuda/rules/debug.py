@@ -77,7 +77,7 @@ def _print_line(ctx: CUDAContext, line: str, values: list[Value], guard: Value |
 
 
 def assert_(ctx: CUDAContext, op: Operation, condition: Operand) -> None:
-    if not ctx.options.debug:
+    if not op.counts(ctx.options.debug):
         return
     b = ctx.b
     holds = registers_of(condition)[0]
