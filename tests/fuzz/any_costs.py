@@ -53,7 +53,8 @@ def _streams_always(b: Any, streams: Any, cache_bytes: int, *given: Any) -> Any:
 COSTS: Costs = (
     ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
     ("analysis.shared_memory.shared_conversion", "MAX_BYTES", (256, 2048)),
-    ("backend.gpu.rules.reduce", "MIN_CHAIN", (1, 64)),
+    ("backend.gpu.rules.combine", "MIN_CHAIN", (1, 64)),
+    ("backend.gpu.rules.combine_warps", "SHUFFLE_LATENCY", (-MUCH, MUCH)),
     ("passes.gpu.dot_instructions", "FEW_COLUMNS", (0, 256)),
     ("passes.gpu.dot_instructions", "MAX_SHARE", (0, 1 / 16)),
     ("passes.gpu.layouts.computed_operands", "MOST_NEIGHBOURS", (2, 4)),

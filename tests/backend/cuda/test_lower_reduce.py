@@ -85,6 +85,50 @@ def test_several_operands(rng, num_warps):
 
 
 @deuteron.jit
+def _moments(mean, m2, weight, other_mean, other_m2, other_weight):
+    delta, total = other_mean - mean, weight + other_weight
+    part = tl.where(total == 0, 0.0, other_weight / total)
+    return mean + delta * part, m2 + other_m2 + delta * delta * weight * part, total
+
+
+@deuteron.jit
+def moments(x, out, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)
+    tile = tl.load(x + i[:, None] * N + tl.arange(0, N)[None, :])
+    mean, m2, _ = tl.reduce((tile, tl.zeros_like(tile), tl.full((M, N), 1.0, tl.float32)), 1, _moments)
+    tl.store(out + i, mean)
+    tl.store(out + M + i, m2 / N)
+
+
+@pytest.mark.parametrize(
+    ("rows", "num_warps", "by_lanes"), [(1, 4, False), (1, 16, True), (1, 32, True), (2, 8, False), (2, 16, True)]
+)
+def test_lanes_combine_the_parts_of_many_warps(rng, rows, num_warps, by_lanes):
+    """Where the function takes long: otherwise each thread would do 15 times what 4 steps do. Warps share the rows."""
+    x, out = rng.standard_normal((rows, 2048)).astype(np.float32), np.full((2, rows), np.nan, np.float32)
+    kernel = emulate(moments, x, out, M=rows, N=2048, num_warps=num_warps)
+    np.testing.assert_allclose(out, [x.mean(1, np.float64), x.var(1, dtype=np.float64)], rtol=1e-5, atol=1e-6)
+    steps = 5 + ((num_warps // rows).bit_length() - 1 if by_lanes else 0)
+    assert len(instructions_with(kernel, "shfl.sync.bfly")) == 3 * steps
+    assert len(instructions_with(kernel, "shfl.sync.idx")) == 3 * by_lanes
+
+
+@deuteron.jit
+def lanes_of(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    mean, _, _ = tl.reduce((tl.load(x + i), tl.zeros((N,), tl.float32), tl.full((N,), 1.0, tl.float32)), 0, _moments)
+    tl.store(out + i, mean + tl.zeros((N,), tl.float32))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 16])
+def test_all_threads_have_the_same_result(rng, num_warps):
+    """Each lane has its own operand first, and rounds otherwise: lanes of one warp had different results."""
+    x, out = rng.standard_normal(1024).astype(np.float32), np.full(1024, np.nan, np.float32)
+    emulate(lanes_of, x, out, N=1024, num_warps=num_warps)
+    assert len(np.unique(out)) == 1
+
+
+@deuteron.jit
 def reduce_3d(x, out, AXIS: tl.constexpr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
     i, j, k = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)
     tile = tl.load(x + i[:, None, None] * B * C + j[None, :, None] * C + k[None, None, :])

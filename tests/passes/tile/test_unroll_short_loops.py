@@ -48,8 +48,9 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     tl.store(o + i, total)
 
 
-def counts(kind, size=256, taps=3):
-    text = generic_asm(compile_for("cuda:90", kernel, X, X, 100, KIND=kind, N=size, K=taps), "ttir")
+def counts(kind, size=256, taps=3, num_warps=4):
+    compiled = compile_for("cuda:90", kernel, X, X, 100, KIND=kind, N=size, K=taps, num_warps=num_warps)
+    text = generic_asm(compiled, "ttir")
     return text.count('"scf.for"'), text.count('"tt.load"')
 
 
@@ -70,10 +71,13 @@ def test_which_are_written_out(kind, loops, loads):
     assert counts(kind) == (loops, loads)
 
 
-@pytest.mark.parametrize(("size", "taps", "loops"), [(1024, 12, 0), (1024, 13, 1), (4096, 3, 0), (256, 200, 1)])
-def test_what_is_long_stays(size, taps, loops):
-    """12 tiles of 1024 are 96 registers of a thread."""
-    assert counts("loads", size, taps)[0] == loops
+@pytest.mark.parametrize(
+    ("size", "taps", "num_warps", "loops"),
+    [(1024, 12, 4, 0), (1024, 13, 4, 1), (4096, 3, 4, 0), (256, 200, 4, 1), (4096, 12, 16, 0), (1024, 4, 1, 1)],
+)
+def test_what_is_long_stays(size, taps, num_warps, loops):
+    """12 tiles of 1024 are 96 registers of each of 128 threads, as 12 of 4096 are of each of 512."""
+    assert counts("loads", size, taps, num_warps)[0] == loops
 
 
 ACCESS = "boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32"

@@ -28,7 +28,8 @@ def gpu_pipelines(config: GPUConfig) -> dict[str, list[ModulePass]]:
     from deuteron.passes.gpu import gpu_passes, memory_passes
     from deuteron.passes.tile import tile_passes
 
-    tile = tile_passes(config.machine.tma_bytes, split_rows=config.machine.wgmma and config.machine.wgmma.rows)
+    machine, threads = config.machine, config.num_threads
+    tile = tile_passes(machine.tma_bytes, split_rows=machine.wgmma and machine.wgmma.rows, threads=threads)
     return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
 
 

@@ -27,7 +27,11 @@ from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
 def tile_passes(
-    tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True, split_rows: int | None = 1
+    tma_bytes: int = 0,
+    loads_ahead: bool = True,
+    has_ptx: bool = True,
+    split_rows: int | None = 1,
+    threads: int = 128,
 ) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
@@ -35,7 +39,7 @@ def tile_passes(
     later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
     whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
     masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
-    paged decode, of 16 rows, took 1 % more time for the second loop to begin.
+    paged decode, of 16 rows, took 1 % more time for the second loop to begin. `threads`: of a program.
     """
     return [
         # First: what it rolls no other pass sees unrolled, and calls are shorter than what they call.
@@ -57,7 +61,7 @@ def tile_passes(
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.
-        UnrollShortLoops() if loads_ahead else UnrollAccumulations(),
+        UnrollShortLoops(threads) if loads_ahead else UnrollAccumulations(),
         # As above. After it: what asks to be unrolled is left to it.
         UnrollLoops(),
         # After unrolling: of known bounds it makes one loop.

@@ -8,7 +8,8 @@
 
 `for k in range(K)` over the taps of a filter, the elements of a window, the experts of a token. In a loop the loads of
 an iteration would wait for those of the one before the last. Inner loops come first: a window of 3 x 3 is nine loads.
-Loops of dots stay, which are pipelined, and those with any hint of `tl.range`; LLVM unrolls what does not load.
+Loops of dots stay, which are pipelined, and those with any hint of `tl.range`; LLVM unrolls what does not load. What is
+short goes by what one of a program's threads does.
 """
 
 from __future__ import annotations
@@ -31,32 +32,33 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 from deuteron.passes.tile.unroll_loops import copy_iteration, known_iterations
 
-# Of all iterations: ops of each of 128 threads, about what LLVM unrolls, and registers of a thread for what is loaded.
+# Of all iterations: ops of each thread, about what LLVM unrolls, and registers of a thread for what is loaded.
 MOST_OPS, MOST_REGISTERS = 2000, 96
-THREADS, REGISTER_BYTES = 128, 4
+REGISTER_BYTES = 4
 FREE = (arith.ConstantOp, SplatOp, BroadcastOp, ExpandDimsOp, MakeRangeOp)
 WITH_REGIONS = (scf.IfOp, ReduceOp)
 
 
-def _is_short(loop: scf.ForOp, iterations: int) -> bool:
+def _is_short(loop: scf.ForOp, iterations: int, threads: int) -> bool:
     ops = [op for op in nested_ops(loop) if op is not loop]
     loads = [op for op in ops if isinstance(op, LoadOp)]
     if not loads or any(isinstance(op, DotOp) or (op.regions and not isinstance(op, WITH_REGIONS)) for op in ops):
         return False
-    registers = sum(_loaded_bytes(load) for load in loads) / (THREADS * REGISTER_BYTES)
-    return iterations * sum(map(_cost, ops)) <= MOST_OPS and iterations * registers <= MOST_REGISTERS
+    registers = sum(_registers(load, threads) for load in loads)
+    return iterations * sum(_cost(op, threads) for op in ops) <= MOST_OPS and iterations * registers <= MOST_REGISTERS
 
 
-def _loaded_bytes(load: LoadOp) -> int:
+def _registers(load: LoadOp, threads: int) -> float:
+    """Of a thread, for what is loaded."""
     type = load.ptr.type
-    return byte_width_of(pointee_of(type)) * (num_elements_of(type) if is_tile(type) else THREADS)
+    return byte_width_of(pointee_of(type)) / REGISTER_BYTES * (num_elements_of(type) / threads if is_tile(type) else 1)
 
 
-def _cost(op: Operation) -> float:
+def _cost(op: Operation, threads: int) -> float:
     """How often a thread does it."""
     if isinstance(op, FREE):
         return 0
-    return max([1, *(num_elements_of(operand.type) / THREADS for operand in op.operands if is_tile(operand.type))])
+    return max([1, *(num_elements_of(operand.type) / threads for operand in op.operands if is_tile(operand.type))])
 
 
 def _write_out(loop: scf.ForOp, iterations: range) -> None:
@@ -69,7 +71,9 @@ def _write_out(loop: scf.ForOp, iterations: range) -> None:
 
 @dataclass(frozen=True)
 class UnrollShortLoops(Optimisation):
-    """Writes out short loops of loads."""
+    """Writes out short loops of loads, of programs of so many threads."""
+
+    threads: int = 128
 
     name = "unroll-short-loops"
 
@@ -77,5 +81,5 @@ class UnrollShortLoops(Optimisation):
         for loop in [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]:
             iterations = known_iterations(loop)
             has_hints = any(name.startswith("tt.") for name in loop.attributes)
-            if iterations is not None and not has_hints and _is_short(loop, len(iterations)):
+            if iterations is not None and not has_hints and _is_short(loop, len(iterations), self.threads):
                 _write_out(loop, iterations)

@@ -23,7 +23,7 @@ from deuteron.analysis.shared_memory.scratch import scan_offsets
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at
-from deuteron.backend.gpu.rules.reduce import Group, combine
+from deuteron.backend.gpu.rules.combine import Group, combine
 from deuteron.backend.gpu.shuffles import fetch
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, const

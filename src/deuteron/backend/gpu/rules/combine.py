@@ -1,0 +1,80 @@
+"""What a reduction's function makes of groups, an element of each operand, in a thread and of other lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import arith
+from xdsl.ir import Block, SSAValue
+
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import from_bits, to_bits
+from deuteron.backend.gpu.shuffles import exchange, fetch
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.arith import SelectOp
+from deuteron.ir.types import is_float
+
+Group = list[Value]  # an element of each operand
+NUM_CHAINS, MIN_CHAIN = 4, 4  # an instruction that waits for the one before it takes four times as long
+CHOOSES = (SelectOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp)
+
+
+def combine(ctx: Context, block: Block, first: Group, second: Group) -> Group:
+    """What the region makes of two groups."""
+    return ctx.run(block, [*first, *second])
+
+
+def combine_all(ctx: Context, block: Block, groups: list[Group]) -> Group:
+    """In order, many groups in several chains that do not wait for each other."""
+    length = max(-(-len(groups) // NUM_CHAINS), MIN_CHAIN)
+    if len(groups) <= length:
+        return _combine_chain(ctx, block, groups)
+    chains = (groups[begin : begin + length] for begin in range(0, len(groups), length))
+    return _combine_chain(ctx, block, [_combine_chain(ctx, block, chain) for chain in chains])
+
+
+def _combine_chain(ctx: Context, block: Block, groups: list[Group]) -> Group:
+    total, *rest = groups
+    for group in rest:
+        total = combine(ctx, block, total, group)
+    return total
+
+
+def combine_lanes(
+    ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group], lane_bits: list[int]
+) -> list[Group]:
+    """Of all lanes whose numbers differ in these bits."""
+    for bit in lane_bits:
+        others = _exchanged(ctx, srcs, groups, 1 << bit)
+        groups = [combine(ctx, block, group, other) for group, other in zip(groups, others, strict=True)]
+    return groups
+
+
+def agree(ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group], lane_bits: list[int]) -> list[Group]:
+    """What lanes that combined by these bits all take for the result, which may be the condition of a branch."""
+    if not lane_bits or not _may_differ(block):
+        return groups
+    first = ctx.b.and_(ctx.threads.lane, const("i32", ~sum(1 << bit for bit in lane_bits)))
+    return _moved(ctx, srcs, groups, lambda bits: fetch(ctx.b, ctx.isa, bits, first))
+
+
+def _may_differ(block: Block) -> bool:
+    """Each lane has its own operand first, which rounds otherwise where a result is more than one sum or product."""
+    rounds = [op for op in block.ops for result in op.results if is_float(result.type) and not isinstance(op, CHOOSES)]
+    return len(rounds) > len(block.args) // 2
+
+
+def _exchanged(ctx: Context, srcs: list[SSAValue], groups: list[Group], lane_mask: int) -> list[Group]:
+    """The groups of the lane whose number differs in `lane_mask`."""
+    return _moved(ctx, srcs, groups, lambda bits: exchange(ctx.b, ctx.isa, bits, lane_mask))
+
+
+def _moved(
+    ctx: Context, srcs: list[SSAValue], groups: list[Group], move: Callable[[list[Value]], list[Value]]
+) -> list[Group]:
+    """The groups of another lane."""
+    columns = []
+    for src, column in zip(srcs, zip(*groups, strict=True), strict=True):
+        moved = move([to_bits(ctx.b, value, src.type) for value in column])
+        columns.append([from_bits(ctx.b, value, src.type) for value in moved])
+    return [list(group) for group in zip(*columns, strict=True)]
