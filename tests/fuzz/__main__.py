@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.fuzz import triton
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.generator import generate
+from tests.fuzz.mutator import mutate
 
 
 def main() -> int:
@@ -30,12 +31,14 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=60, help="seconds for an executor; longer is a finding")
     parser.add_argument("--shrink-seconds", type=float, default=60)
     parser.add_argument("--shrunk-alike", type=int, default=8, help="programs of one signature that are shrunk")
-    parser.add_argument("--families", default="", help="of statements, which programs have much of: dot,shape")
+    parser.add_argument("--families", default="", help="of statements, or edits, that there are many of: dot,shape")
+    parser.add_argument("--mutants", action="store_true", help="of real kernels, instead of programs made from nothing")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
     executors = tuple(given.executors.split(","))
     of_both = triton.OF_BOTH if "triton" in executors else {}
-    make = partial(generate, families=tuple(filter(None, given.families.split(","))), **of_both)
+    families = tuple(filter(None, given.families.split(",")))
+    make = partial(mutate, families=families) if given.mutants else partial(generate, families=families, **of_both)
     if given.show is not None:
         print(make(given.show).text(f"seed {given.show}"))
         return 0

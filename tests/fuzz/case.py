@@ -46,6 +46,7 @@ class Argument:
     index    integers from 0 to `bound` - 1
     unique   a permutation of 0 ... `bound` - 1, again and again
     zeros, ones, arange, poison
+    numbers, in a tuple: these, again and again
     """
 
     name: str
@@ -67,9 +68,11 @@ class Argument:
         return array
 
 
-def fill(dtype: str, size: int, kind: str, seed: int, bound: int = 0) -> np.ndarray:
+def fill(dtype: str, size: int, kind: Any, seed: int, bound: int = 0) -> np.ndarray:
     """The elements of an array as they lie in memory."""
     rng = np.random.default_rng(seed)
+    if isinstance(kind, tuple):
+        return np.resize(kind, size).astype(STORAGE.get(dtype, dtype))
     if kind == "index":
         return rng.integers(0, bound, size)
     if kind == "unique":

@@ -42,7 +42,8 @@ class Overlapping(Case):
 
 def _may_share(argument: Argument) -> bool:
     """Whether it may hold anything: indices are of something, and a truth value is 0 or 1."""
-    return argument.fill not in ("index", "unique") and argument.dtype != "int1"
+    is_index = isinstance(argument.fill, tuple) or argument.fill in ("index", "unique")
+    return not is_index and argument.dtype != "int1"
 
 
 def _num_bytes(argument: Argument) -> int:

@@ -1,0 +1,80 @@
+"""Mutants of real kernels, on the CPU and on the emulator; by lot some of the seeds. `make fuzz` runs many more."""
+
+import random
+
+import pytest
+
+from tests.fuzz.campaign import Campaign, run
+from tests.fuzz.case import Argument, Case
+from tests.fuzz.mutator import mutate
+from tests.fuzz.mutator.mutant import EDITS, Mutant, Unfit
+from tests.fuzz.mutator.originals import EXAMPLES, original
+from tests.fuzz.mutator.validity import lowered, valid, written
+
+SEEDS = range(500, 524, 2)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_difference(seed, tmp_path):
+    campaign = Campaign(
+        seed, 2, ("cpu", "cuda:80", "cuda:90"), folder=tmp_path, timeout=120, shrink_seconds=20, make=mutate
+    )
+    report = run(campaign)
+    assert not report.signatures, report.table()
+
+
+def test_a_seed_gives_one_mutant():
+    assert mutate(3) == mutate(3)
+    assert mutate(3).source != mutate(4).source
+
+
+def test_an_original_is_one_program_of_all_it_calls():
+    case = original(random.Random(0))
+    assert "def kernel(" in case.source
+    assert valid(case, lowered(case)) is not None
+    assert len(EXAMPLES) == 3
+
+
+def _program(*lines: str, size: int = 64, grid: int = 1) -> Case:
+    body = "\n    ".join(lines)
+    arguments = Argument("x", "int32", size, "ones"), Argument("out", "int32", size, "zeros")
+    return Case(1, f"@triton.jit\ndef kernel(x, out):\n    {body}\n", arguments, (grid,))
+
+
+@pytest.mark.parametrize(
+    ("line", "programs"),
+    [
+        ("tl.store(out + tl.program_id(0), tl.load(x))", 2),
+        ("tl.store(out, tl.program_id(0))", 1),
+        ("tl.store(out + tl.program_id(0), tl.load(out + 1))", 1),
+        ("tl.atomic_add(out, 1)", 2),
+        ("tl.store(x, tl.atomic_add(out, 1))", 1),
+    ],
+)
+def test_programs_that_race_become_one(line, programs):
+    case = _program(line, grid=2)
+    assert valid(case, lowered(case)).grid == (programs,)
+
+
+def test_what_has_no_meaning():
+    out_of_bounds, without_end = _program("tl.store(out + 64, 1)"), _program("while True:", "    tl.store(out, 1)")
+    for case in (out_of_bounds, without_end):
+        assert valid(case, lowered(case)) is None
+    assert lowered(_program("tl.store(out, nothing)")) is None
+    case = _program("tl.store(out, tl.load(x))")
+    assert written(case, lowered(case)) == {"out"}
+
+
+@pytest.mark.parametrize("family", EDITS)
+def test_edits_leave_syntax(family):
+    """Of each family some fit, and what they make can be written down."""
+    rng, made = random.Random(1), 0
+    for _ in range(12):
+        mutant = Mutant(original(rng), rng)
+        try:
+            rng.choice(EDITS[family])(mutant)
+        except Unfit:
+            continue
+        made += mutant.case().source != ""
+    assert made
