@@ -23,6 +23,15 @@ def test_products(name):
     assert torch.equal(d, expected)
 
 
+def test_products_of_fp8_accumulate_fast(monkeypatch):
+    """As Triton's do: otherwise one of 200 results of its own test is another fp8 on Hopper, and the time is longer."""
+    asked, product = [], torch._scaled_mm
+    monkeypatch.setattr(torch, "_scaled_mm", lambda *args, **kwargs: asked.append(kwargs) or product(*args, **kwargs))
+    a = torch.ones(16, 16).to(torch.float8_e4m3fn)
+    CublasLt(None).matmul(a, a, torch.empty(16, 16))
+    assert asked[0]["use_fast_accum"]
+
+
 def test_what_it_does_not_take():
     a = torch.zeros(4, 8)
     with pytest.raises(UsageError, match=r"got float32\[4, 8\] and float32\[8, 4\]"):

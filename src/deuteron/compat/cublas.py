@@ -4,7 +4,8 @@
     cublas.matmul(a, b, c)                    c = a @ b.T
     cublas.gemm(a, b, c, d, 2.0, 1.0)         d = 2 * (a @ b.T) + c
 
-Torch calls the library. Products with a scale for each block are not among these.
+Torch calls the library. Products of fp8 accumulate fast, in about 14 bits on Hopper, as Triton asks the library for and
+as `tl.dot` does by default. Products with a scale for each block are not among these.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _product(a: Any, b: Any) -> Any:
     if name != _TYPES[0]:
         return a @ b.T
     one = torch.ones((), device=a.device)
-    return torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.float32)
+    return torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=torch.float32, use_fast_accum=True)
 
 
 NAMES = {"cublas": SimpleNamespace(CublasLt=CublasLt)}
