@@ -429,6 +429,32 @@ def test_a_kill_leaves_what_was_there(project: Project):
     assert [path.name for path in (project.folder / "build").iterdir()] == ["norms"]
 
 
+AMONG_THE_FIRST = "import os, signal, sys\nif 'forkserver' in ' '.join(sys.orig_argv):\n    os.kill(0, signal.SIGINT)\n"
+
+
+def interrupted(project: Project, **environment: str) -> subprocess.CompletedProcess:
+    """What a build says to a Ctrl-C, which all processes of a terminal hear."""
+    command = [sys.executable, "-m", "deuteron", "build", "-j", "1"]
+    options = {"capture_output": True, "text": True, "start_new_session": True, "timeout": 120}
+    return subprocess.run(command, cwd=project.folder, env={**os.environ, **environment}, **options)
+
+
+def test_an_interrupt_while_the_processes_start(tmp_path: Path):
+    """The first of them is interrupted as it starts, long before it has imported the compiler."""
+    project = write_project(tmp_path / "project")
+    (tmp_path / "sitecustomize.py").write_text(AMONG_THE_FIRST)
+    folders = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = interrupted(project, PYTHONPATH=folders)
+    assert (done.returncode, done.stdout, done.stderr.split()) == (1, "", ["Aborted!"])
+
+
+def test_an_interrupt_while_a_kernel_compiles(tmp_path: Path):
+    project = write_project(tmp_path / "project")
+    project.edit("kernels/parts.py", "import triton\n", "import triton, os, signal\nos.kill(0, signal.SIGINT)\n")
+    done = interrupted(project)
+    assert (done.returncode, done.stdout, done.stderr.split()) == (1, "", ["Aborted!"])
+
+
 def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     project = write_project(tmp_path / "project")
     monkeypatch.setattr("deuteron.library.objects.shutil.which", lambda name: None)

@@ -4,13 +4,17 @@
         ...                                 a Compiled or a Mistake, in the order in which they are done
 
 A process that ends before its time, as LLVM may do, is a Mistake about the variant that it was at. None imports the
-program that asked: it may be a script that builds whenever it is executed, and would wait for itself.
+program that asked: it may be a script that builds whenever it is executed, and would wait for itself. Ctrl-C ends them
+without a word, also while they import the compiler: what it means is said by the build.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.forkserver
+import multiprocessing.resource_tracker
 import os
+import signal
 import sys
 import tempfile
 from collections import deque
@@ -63,10 +67,13 @@ class _Running:
 
 def _context() -> multiprocessing.context.BaseContext:
     """Processes that come of one which has imported the compiler; where there are none such, new ones."""
+    multiprocessing.resource_tracker.ensure_running()  # which they start otherwise, and which lets Ctrl-C through again
     if "forkserver" not in multiprocessing.get_all_start_methods() or not _has_place_for_socket():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["deuteron.library.worker"])
+    with _interrupts_held():
+        multiprocessing.forkserver.ensure_running()
     return context
 
 
@@ -93,10 +100,20 @@ def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
 def _start(context: multiprocessing.context.BaseContext, share: list[Variant], root: Path) -> _Running:
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=serve, args=(theirs, share, root, dict(os.environ)), daemon=True)
-    with _program_hidden():
+    with _program_hidden(), _interrupts_held():
         process.start()
     theirs.close()
     return _Running(process, ours, deque(share))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """While it lasts Ctrl-C waits, and for ever in a process that is started until this is allowed there (`serve`)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

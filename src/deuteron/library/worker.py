@@ -9,6 +9,7 @@ is about; all other errors are texts, ready to be shown.
 from __future__ import annotations
 
 import os
+import signal
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -66,8 +67,10 @@ class DeclarationError(UsageError):
 
 def serve(connection: Connection, variants: Sequence[Variant], root: Path, environment: Mapping[str, str]) -> None:
     """Compile all, which have one source, and send the outcome of each as it is there. The environment is that of the
-    build: the process comes of one that may be older.
+    build: the process comes of one that may be older. Ctrl-C ends it, and the ptxas that it waits for.
     """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(root)
