@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend import ttir
 from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit
+from deuteron.backend.cuda.assembler.loop_variables import emit_ptx_to_fit
 from deuteron.backend.cuda.assembler.nvdisasm import disassemble, has_disassembler
 from deuteron.backend.cuda.assembler.pair_products import pair_products
 from deuteron.backend.cuda.assembler.ptxas import has_ptxas, ptxas_version, start_assembler
@@ -94,10 +95,7 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
 
 def emit_ptx_alone(llir: str, unit: Unit) -> Made:
     """Of PTX that nobody assembles: for the emulator."""
-    from deuteron.backend.llvm.nvptx import emit_ptx
-
-    target = _architecture(unit)
-    return Made(_PTX(widen_products(pair_products(emit_ptx(llir, target.name, target.ptx_version)))))
+    return Made(_PTX(widen_products(pair_products(emit_ptx_to_fit(llir, _architecture(unit))))))
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:

@@ -35,6 +35,7 @@ from deuteron.backend.llvm.intrinsics import PROBES
 from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
+from deuteron.backend.llvm.strength_reduction import as_usual
 from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
 
@@ -60,13 +61,13 @@ def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str
 
 def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     _check_intrinsics(llir, cpu, features)
-    with _parsed(llir, cpu) as module:
+    with _parsed(llir, cpu) as module, as_usual():
         return _target_machine(cpu, features, opt_level).emit_assembly(module)
 
 
 def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
     _check_intrinsics(llir, cpu, features)
-    with _parsed(llir, cpu) as module:
+    with _parsed(llir, cpu) as module, as_usual():
         return _target_machine(cpu, features, opt_level).emit_object(module)
 
 
@@ -74,7 +75,7 @@ def emit_object_for(system: str, llir: str, cpu: str, features: str = "", opt_le
     """An object for one of SYSTEMS, whatever this machine's is: ELF, Mach-O or COFF."""
     target = _target_for(system, architecture_of(cpu))
     machine = target.create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
-    with _parsed(llir, cpu) as module:
+    with _parsed(llir, cpu) as module, as_usual():
         module.triple, module.data_layout = target.triple, str(machine.target_data)
         return machine.emit_object(module)
 

@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
+from deuteron.backend.llvm.strength_reduction import as_usual, without_strength_reduction
 from deuteron.errors import InternalError
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -47,12 +48,14 @@ def check(llir: str) -> None:
         pass
 
 
-def emit_ptx(llir: str, cpu: str, ptx_version: int) -> str:
+def emit_ptx(llir: str, cpu: str, ptx_version: int, strength_reduction: bool = True) -> str:
     machine = _target_machine(cpu, ptx_version)
     with _parsed(llir) as module:
         module.data_layout = str(machine.target_data)
         _run_passes(module, machine)
-        return _NUMBER_OF_CALL.sub("", _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module)))
+        with as_usual() if strength_reduction else without_strength_reduction():
+            ptx = machine.emit_assembly(module)
+    return _NUMBER_OF_CALL.sub("", _FILE.sub(r"\g<0>, 1, 1", ptx))
 
 
 @cache
