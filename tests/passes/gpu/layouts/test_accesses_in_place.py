@@ -131,3 +131,32 @@ def test_columns_are_scanned_by_few_threads(rng, time, block, stride, shuffles):
     np.testing.assert_array_equal(out, expected)
     # Of the scan; of where a row comes after the first one, and of the sum for the next iteration, none.
     assert bool(instructions_with(kernel, "shfl.sync.idx")) == bool(shuffles)
+
+
+@deuteron.jit
+def find_sequences(ends, n, out, STEPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """A binary search for each row, and the rows of what it finds."""
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    low, high = tl.zeros([ROWS], tl.int32), tl.full([ROWS], n, tl.int32)
+    for _ in tl.static_range(STEPS):
+        middle = (low + high) // 2
+        is_after = tl.load(ends + middle, mask=rows < 100, other=0) <= rows
+        low, high = tl.where(is_after, middle + 1, low), tl.where(is_after, high, middle)
+    found = tl.load(ends + n + low, mask=rows < 100, other=0)
+    places = found[:, None] * COLUMNS + columns[None, :]
+    tl.store(out + places, tl.broadcast_to(columns[None, :], [ROWS, COLUMNS]), mask=(rows < 100)[:, None])
+
+
+@pytest.mark.parametrize(("steps", "loads"), [(1, 16), (6, 7)])
+def test_many_loads_one_after_the_other_are_not_repeated_in_all_threads_of_a_row(rng, steps, loads):
+    """Of 128 rows a thread needs 8; it searches one."""
+    n = 2**steps - 1
+    ends, rows = np.sort(rng.choice(np.arange(1, 100), n, replace=False)), rng.permutation(100)
+    table = aligned(np.concatenate([ends, rows]).astype(np.int32))
+    out = aligned(np.full((100, 32), -1, np.int32))
+    kernel = emulate(find_sequences, table, n, out, STEPS=steps, ROWS=128, COLUMNS=32)
+    found = table[n + np.searchsorted(ends, np.arange(100), side="right")]
+    expected = np.full((100, 32), -1, np.int32)
+    expected[found] = np.arange(32)
+    np.testing.assert_array_equal(out, expected)
+    assert kernel.asm["ptx"].count("ld.global") == loads

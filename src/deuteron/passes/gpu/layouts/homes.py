@@ -4,10 +4,11 @@ A load is at home in its coalesced layout, one of which no elements are neighbou
 computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where its
 first operand with a home is. What comes from scalars alone has no home, nor do loads of few elements, of what the
 kernel does not write, in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses
-and masks are made, such as numbers of rows: every thread loads those that it needs, where a conversion from some
-threads to others would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would
-wait for; but not where it would be addresses that are converted, or that fill its registers. A value carried by a loop
-is at home where the loop's body yields it, else where it enters, else where its users want it.
+and masks are made, such as numbers of rows, by few loads one after the other: every thread loads those that it needs,
+where a conversion from some threads to others would go through shared memory, with barriers that keep warpgroups in
+step and that copies ahead would wait for; but not where it would be addresses that are converted, or that fill its
+registers. A value carried by a loop is at home where the loop's body yields it, else where it enters, else where its
+users want it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_la
 from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
+# Loads that follow one whose threads each load what they need: a binary search of 32 would be done by 8 threads for
+# every row of a tile of 16 columns; tables of pages take one or two.
+MOST_FOLLOWING = 2
 Layouts = list[LinearLayout | None]
 
 
@@ -311,22 +315,28 @@ def _tiles_of(loop: Operation) -> list[SSAValue]:
 
 
 def _addresses_only(func: FuncOp) -> set[SSAValue]:
-    """The values of which nothing but addresses and masks is made, through ops that are made anew wherever needed: from
-    the last op backwards, so that each is looked at once.
+    """The values of which nothing but addresses and masks is made, through ops that are made anew wherever needed, and
+    not many loads one after the other: from the last op backwards, so that each is looked at once.
     """
     addresses: set[SSAValue] = set()
     others: set[SSAValue] = set()
+    following: dict[SSAValue, int] = {}  # such loads, one after the other, whose addresses are made of a value
     for op in reversed(nested_ops(func)):
+        made_of, loads = op.operands, 0
         if isinstance(op, MEMORY_OPS):
-            into_addresses = {op.operands[0], getattr(op, "mask", None)}
-            addresses.update(into_addresses)
-            others.update(value for value in op.operands if value not in into_addresses)
-            continue
-        if not is_flexible(op) or op.results[0] in others:
+            made_of = {operand for operand in (op.operands[0], getattr(op, "mask", None)) if operand is not None}
+            others.update(operand for operand in op.operands if operand not in made_of)
+            addresses.update(made_of)
+            if isinstance(op, LoadOp) and op.result in addresses and op.result not in others:
+                loads = 1 + following[op.result]
+        elif not is_flexible(op) or op.results[0] in others:
             others.update(op.operands)
-        if is_flexible(op) and op.results[0] in addresses:
-            addresses.update(op.operands)
-    return addresses - others
+            continue
+        elif op.results[0] in addresses:
+            addresses.update(made_of)
+            loads = following.get(op.results[0], 0)
+        following.update({operand: max(loads, following.get(operand, 0)) for operand in made_of})
+    return {value for value in addresses - others if following[value] <= MOST_FOLLOWING}
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:
