@@ -96,7 +96,7 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # After loads are copies: what dots read is in shared memory. Before dots are asynchronous: waits follow.
         IssueDots(),
         # After it: what a dot reads has to stay until it is done.
-        OverlapWGMMA(),
+        OverlapWGMMA(config),
         # After it: until when a dot reads is known.
         ReleaseBuffers(),
         # After it: a fence comes before the dot, not between it and its wait.

@@ -33,3 +33,22 @@ def live_of(is_held: bool) -> int:
 def test_tiles_that_live_over_a_loop():
     assert live_of(False) == 2 * TILE
     assert live_of(True) == 3 * TILE
+
+
+@deuteron.jit
+def gathered(x, rows, out, n, N: tl.constexpr, IS_STORED: tl.constexpr):
+    at = tl.arange(0, N)
+    offsets = tl.load(rows + at)[:, None] * n + at[None, :]
+    tile = tl.load(x + offsets)
+    tl.store(out + offsets, tl.exp(tile) + (offsets if IS_STORED else 0))
+
+
+def gathered_registers(is_stored: bool) -> int:
+    rows = np.zeros(64, np.int32)
+    text = compile_for("cuda:90", gathered, X, rows, X, 5, N=64, IS_STORED=is_stored, num_warps=1).asm["ttgir"]
+    (func,) = nested_ops(parse_module(text, "gathered.ttgir"), FuncOp)
+    return live_registers(func)
+
+
+def test_offsets_are_computed_with_addresses():
+    assert gathered_registers(False) < gathered_registers(True) - TILE // 2

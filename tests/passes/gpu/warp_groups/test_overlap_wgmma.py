@@ -129,3 +129,26 @@ def test_what_a_loop_carries_on_comes_after_the_dots_that_read_its_registers(rng
         expected += before @ x + x @ (x @ x)
         before = x @ x
     np.testing.assert_array_equal(out, expected)
+
+
+@deuteron.jit
+def beside_others(a, b, x, out, N: tl.constexpr, COUNT: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    others = ()
+    for n in tl.static_range(COUNT):
+        others += (tl.load(x + n * N * N + square),)
+    left, right = tl.load(a + square), tl.load(b + square)
+    first = tl.dot(left, right)
+    second = tl.dot(right, left)
+    total = tl.exp(first) * tl.sin(second)
+    for other in tl.static_range(COUNT):
+        total = total * others[other] + tl.sum(total, 1, keep_dims=True)
+    tl.store(out + square, total)
+
+
+def test_where_tiles_fill_more_registers_than_there_are_dots_wait_for_themselves():
+    """Each other tile has 32 registers of a thread, and the sum of a dot as many."""
+    few, many = (compile_for("cuda:90", beside_others, HALF, HALF, SINGLE, SINGLE, N=64, COUNT=n) for n in (2, 8))
+    assert sequence(few)[:2] == ["dot...", "dot..."]
+    assert sequence(many)[:2] == ["dot", "dot"]

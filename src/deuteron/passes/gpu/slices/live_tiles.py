@@ -6,7 +6,8 @@
       %c = tt.load of 32 registers        96
     }
 
-Addresses are left out, for threads compute them where they need them, and so is what is known by its place alone.
+Addresses, and what is only added to them, are left out, for threads compute them where they need them, and so is what
+is known by its place alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, is_pointer, is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
 from deuteron.passes.gpu.slices.groups import SHAPES, is_made_anew
@@ -25,6 +27,11 @@ from deuteron.passes.gpu.slices.groups import SHAPES, is_made_anew
 
 def live_registers(func: FuncOp) -> int:
     """The most, after any op of a function."""
+    return max(live_registers_at(func).values())
+
+
+def live_registers_at(func: FuncOp) -> dict[Operation, int]:
+    """After each op of a function."""
     ops = nested_ops(func)
     places = {op: place for place, op in enumerate(ops)}
     changes = [0] * (len(ops) + 1)
@@ -34,7 +41,7 @@ def live_registers(func: FuncOp) -> int:
             size = bits_in_thread(value) // bit_width_of(i32)
             changes[places[begin]] += size
             changes[max((places[end] for end in _ends(value)), default=places[begin])] -= size
-    return max(accumulate(changes))
+    return dict(zip(ops, accumulate(changes), strict=False))
 
 
 def _values_of(ops: Sequence[Operation]) -> Iterable[tuple[Operation, SSAValue]]:
@@ -47,7 +54,12 @@ def _values_of(ops: Sequence[Operation]) -> Iterable[tuple[Operation, SSAValue]]
 def _fills_registers(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     if not is_tile(value.type) or is_pointer(element_type_of(value.type)):
         return False
-    return not is_made_anew(value, known)
+    return not _is_offset(value) and not is_made_anew(value, known)
+
+
+def _is_offset(value: SSAValue) -> bool:
+    uses = list(value.uses)
+    return bool(uses) and all(isinstance(use.operation, AddPtrOp) for use in uses)
 
 
 def _ends(value: SSAValue) -> Iterable[Operation]:

@@ -12,12 +12,13 @@ live longer than the iteration: the wait is for the dot of the iteration before,
 after it. One that another dot only adds to has no wait of its own. Any other dot is waited for before the first op
 that uses it, or that computes the operand which the next iteration has in the same registers. A wait is also given
 the operands in registers that are read until then. Dots that are rounded to 16 bits, or summed in parts, stay as they
-are.
+are, and one is waited for at once where, while it would be in flight, tiles fill more registers than a thread has: ptxas finds no
+room for its operands and its sum, waits for each dot all the same, and takes long to see that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -28,9 +29,12 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of, is_tile
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.slices.live_tiles import live_registers_at
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
@@ -41,16 +45,24 @@ class OverlapWGMMA(Optimisation):
 
     name = "overlap-wgmma"
 
+    config: GPUConfig
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        blocks: dict[Block, list[WarpGroupDotOp]] = {}
-        for dot in nested_ops(op):
-            if isinstance(dot, WarpGroupDotOp) and _may_be_in_flight(dot):
-                blocks.setdefault(dot.parent, []).append(dot)
+        for func in nested_ops(op, FuncOp):
+            blocks: dict[Block, list[WarpGroupDotOp]] = {}
+            for dot in nested_ops(func, WarpGroupDotOp):
+                if _may_be_in_flight(dot):
+                    blocks.setdefault(dot.parent, []).append(dot)
+            if blocks:
+                self._overlap(blocks, live_registers_at(func))
+
+    def _overlap(self, blocks: Mapping[Block, list[WarpGroupDotOp]], live: Mapping[Operation, int]) -> None:
+        crowded = {op for op, registers in live.items() if registers > self.config.registers_per_thread}
         for block, dots in blocks.items():
             if all(_spans_iterations(dot) for dot in dots):
                 _wait_in_next_iteration(block.parent_op(), dots)
             else:
-                _wait_before_use(dots)
+                _wait_before_use(dots, crowded)
 
 
 def _may_be_in_flight(dot: WarpGroupDotOp) -> bool:
@@ -82,15 +94,24 @@ def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None
     _wait_for(results, InsertPoint.after(loop), 0, loop)
 
 
-def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
-    """Each dot before its first use; those issued later may go on, except over control flow."""
+def _wait_before_use(dots: list[WarpGroupDotOp], crowded: Container[Operation]) -> None:
+    """Each dot before its first use, or at once; those issued later may go on, except over control flow."""
     for dot in dots:
-        if _is_added_to(dot, dots):
+        stop, issued = _first_use(dot)
+        if any(op in crowded for op in _ops_between(dot, stop)):
+            stop, issued = dot.next_op, 0
+        elif _is_added_to(dot, dots):
             dot.properties["isAsync"] = BoolAttr.from_bool(True)
             continue
-        stop, issued = _first_use(dot)
         if stop is not dot.next_op or _register_operands(dot.c):
             _wait([dot], InsertPoint.before(stop), issued)
+
+
+def _ops_between(dot: WarpGroupDotOp, stop: Operation) -> Iterable[Operation]:
+    op = dot.next_op
+    while op is not stop:
+        yield op
+        op = op.next_op
 
 
 def _register_operands(total: SSAValue) -> list[SSAValue]:
