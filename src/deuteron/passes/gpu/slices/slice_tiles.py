@@ -65,9 +65,9 @@ LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
 # Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
 # registers those of a tile of a quarter are in memory as well, loops that save little are made, and what goes from
 # there to shared memory goes slice by slice. Fewer take as long where tiles fill the registers 2.5 times at once:
-# of 14,200 instructions ptxas makes 23,500, a fifth of them for what it spills.
+# of 12,800 instructions ptxas makes 34,900, half of them for what it spills.
 CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD = 16000, 100, 1 / 4
-SPILLING_COST, SPILLING_REGISTERS = 14000, 5 * USUAL_REGISTERS // 2
+SPILLING_COST, SPILLING_REGISTERS = 12000, 5 * USUAL_REGISTERS // 2
 
 
 @dataclass(frozen=True)
