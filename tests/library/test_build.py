@@ -134,6 +134,7 @@ factor is a number, got 'a'
 x is read-only, and the kernel writes to it
 x is an address or an array, got {np.float32(1)!r}
 x is an address or an array, got True
+x is an address or an array, got [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ...]
 there is no algorithm of this number
 no algorithm has these values
 """
@@ -154,7 +155,7 @@ def test_a_program_in_python(project: Project):
         "class OnGpu:\n    dtype, __cuda_array_interface__ = 'float32', {'data': (0, False)}\n"
         "for wrong in ((x.astype(np.float64), 2.0, 9), (x.astype('>f4'), 2.0, 9), (OnGpu(), 2.0, 9), ('x', 2.0, 9),\n"
         "              (x, 2.0, 1 << 31), (x, 2.0, 1.5), (x, 'a', 9), (np.broadcast_to(x[:1], 70), 2.0, 70),\n"
-        "              (np.float32(1), 2.0, 0), (True, 2.0, 0)):\n"
+        "              (np.float32(1), 2.0, 0), (True, 2.0, 0), ([0.0] * 70, 2.0, 70)):\n"
         "    try:\n        norms.scale(*wrong)\n"
         "    except (TypeError, OverflowError, ValueError) as error:\n        print(error)\n"
         "try:\n    norms.scale(x, 2.0, 69, algo_id=1 << 32)\nexcept norms.Error as error:\n    print(error)\n"
