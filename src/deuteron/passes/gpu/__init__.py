@@ -29,6 +29,7 @@ from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
+from deuteron.passes.gpu.memory.shorten_lives import ShortenLives
 from deuteron.passes.gpu.operands.load_once import LoadOnce
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
@@ -105,6 +106,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         FenceAtomics(),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
         SliceTiles(),
+        # After slices, which take what is far too much. Before memory: what is in use when is known then.
+        ShortenLives(config),
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.
         ExchangeInShared(config),
         *memory_passes(),

@@ -1,0 +1,121 @@
+"""Shortens the lives of tiles where they fill more registers than a thread has: what it spills costs more.
+
+    %x = tt.load %p                                     %x = tt.load %p
+    %y = "ttg.convert_layout"(%x)                       %m = "ttg.local_alloc"(%x)
+    ...                                          ->     ...
+    %m = "ttg.local_alloc"(%x)                          %b = "ttg.local_load"(%m)
+    %b = "ttg.local_load"(%m)                           %d = tt.dot %a, %b, %c
+    %d = tt.dot %a, %b, %c                              %y = "ttg.local_load"(%m)
+    %s = arith.mulf %d, %y                              %s = arith.mulf %d, %y
+
+What is loaded for a dot goes to shared memory at once, as long as all that is there leaves room for as many CTAs as
+the registers do, and what is needed of it in another layout comes from there. Conversions go to their first use, if
+what they convert lives on until then in any case. Nothing moves into a loop or out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
+from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.views import MemDescTransOp
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.memory.allocate_shared import bytes_of
+from deuteron.passes.gpu.slices.live_tiles import live_registers
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.rewrite import erase
+
+
+@dataclass(frozen=True)
+class ShortenLives(Optimisation):
+    """Stores early and converts late, in kernels whose tiles fill more registers than there are."""
+
+    name = "shorten-lives"
+
+    config: GPUConfig
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp) and live_registers(func) > self.config.registers_per_thread:
+                self._store_early(func)
+                for convert in nested_ops(func, ConvertLayoutOp):
+                    _load_instead(convert)
+                for convert in reversed(nested_ops(func, ConvertLayoutOp)):
+                    _convert_late(convert)
+
+    def _store_early(self, func: FuncOp) -> None:
+        most = max(self._room(), bytes_of(shared_buffers(func)))
+        for alloc in nested_ops(func, LocalAllocOp):
+            load = alloc.src.owner if alloc.src is not None else None
+            if isinstance(load, LoadOp) and load.parent is alloc.parent:
+                was_after = alloc.prev_op
+                _move_after(alloc, load)
+                if bytes_of(shared_buffers(func)) > most:
+                    _move_after(alloc, was_after)
+
+    def _room(self) -> int:
+        """The shared memory of a multiprocessor that belongs to the registers that a CTA takes."""
+        machine, config = self.config.machine, self.config
+        ctas = machine.registers.count // (config.registers_per_thread * config.num_threads)
+        return machine.shared.max_bytes // max(ctas, 1)
+
+
+def _move_after(op: Operation, place: Operation) -> None:
+    op.detach()
+    place.parent.insert_op_after(op, place)
+
+
+def _load_instead(convert: ConvertLayoutOp) -> None:
+    """What is in shared memory comes from there in any layout, for each use anew."""
+    users = _users(convert.result)
+    for alloc in [use.operation for use in convert.src.uses if isinstance(use.operation, LocalAllocOp)]:
+        if users and alloc.parent is convert.parent and alloc.is_before_in_block(users[0]) and _is_kept(alloc):
+            for user in users:
+                loaded = Builder.before(user).value(LocalLoadOp(alloc.result, convert.result.type))
+                loaded.name_hint = convert.result.name_hint
+                convert.result.replace_uses_with_if(loaded, lambda use, user=user: _is_in(use.operation, user))
+            erase(convert)
+            return
+
+
+def _is_kept(alloc: LocalAllocOp) -> bool:
+    """Whether nobody writes into it again."""
+    users = [use.operation for use in alloc.result.uses]
+    views = [use.operation for user in users if isinstance(user, MemDescTransOp) for use in user.results[0].uses]
+    return all(isinstance(user, LocalLoadOp | MemDescTransOp) for user in users) and all(
+        isinstance(user, LocalLoadOp) for user in views
+    )
+
+
+def _convert_late(convert: ConvertLayoutOp) -> None:
+    """Before its first use, or after the last other one of what it converts."""
+    users = _users(convert.result)
+    others = [user for user in _users(convert.src) if convert.is_before_in_block(user)]
+    if not users or not others:
+        return
+    if users[0].is_before_in_block(others[-1]):
+        convert.detach()
+        users[0].parent.insert_op_before(convert, users[0])
+    elif users[0] is not others[-1]:
+        _move_after(convert, others[-1])
+
+
+def _users(value: SSAValue) -> list[Operation]:
+    """The ops of its block that use a value, themselves or inside of them, in their order."""
+    block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+    users = {block.find_ancestor_op_in_block(use.operation) for use in value.uses}
+    return [op for op in block.ops if op in users]
+
+
+def _is_in(op: Operation, outer: Operation) -> bool:
+    return outer.is_ancestor(op)

@@ -1,0 +1,79 @@
+"""Tiles that fill more registers than there are go to shared memory early, and are converted late."""
+
+import re
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, emulate
+
+import deuteron
+import deuteron.language as tl
+
+
+@deuteron.jit
+def gradients(q, k, v, g, dq, dk, out, N: tl.constexpr):
+    """Of few warps: four tiles beside three sums, of which two are multiplied with what dots have read."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    at = i * N + j
+    vs, gs = tl.load(v + at), tl.load(g + at)
+    total = tl.sum(vs * gs)
+    scores = tl.dot(gs, tl.trans(vs))
+    by_q, by_k = tl.dot(gs, vs) * 0.5, tl.dot(vs, gs)
+    qs, ks = tl.load(q + at), tl.load(k + at)
+    total += tl.sum(by_k * ks)
+    scores = tl.where(i >= j, scores, 0.0)
+    by_q += tl.dot(scores, ks)
+    by_k += tl.dot(tl.trans(scores), qs)
+    rows = tl.sum(by_q * qs, 1) - tl.sum(by_k * ks, 1) + total
+    tl.store(dq + at, by_q)
+    tl.store(dk + at, by_k)
+    tl.store(out + tl.arange(0, N), rows)
+
+
+def expected(q, k, v, g):
+    scores, by_q, by_k = np.tril(g @ v.T), g @ v / 2, v @ g
+    total = (v * g).sum() + (by_k * k).sum()
+    by_q, by_k = by_q + scores @ k, by_k + scores.T @ q
+    return by_q, by_k, (by_q * q).sum(1) - (by_k * k).sum(1) + total
+
+
+def run(rng, size: int, num_warps: int):
+    """Numbers that tf32 holds, and sums that fp32 holds."""
+    q, k, v, g = (aligned(rng.integers(-2, 3, (size, size)).astype(np.float32)) for _ in range(4))
+    results = [aligned(np.zeros(shape, np.float32)) for shape in ((size, size), (size, size), size)]
+    kernel = emulate(gradients, q, k, v, g, *results, N=size, num_warps=num_warps)
+    return kernel, results, expected(*(x.astype(np.float64) for x in (q, k, v, g)))
+
+
+def ops_of(kernel) -> list[tuple[str, str, str]]:
+    """What each op of the kernel gives, its name, and what is left of the line."""
+    return re.findall(r'^ +(%\w+) = "?([a-z]+\.\w+)"?(.*)', kernel.asm["ttgir"], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("size", "num_warps"), [(32, 1), (64, 2), (64, 4), (64, 8)])
+def test_what_is_stored_early_and_converted_late_is_the_same(rng, size, num_warps):
+    _, results, wanted = run(rng, size, num_warps)
+    for result, right in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(result, right, rtol=2e-3, atol=2e-3 * abs(right).max())
+
+
+def test_what_dots_read_is_stored_as_soon_as_it_is_loaded(rng):
+    ops = ops_of(run(rng, 64, 2)[0])
+    places = {name: place for place, (name, *_) in enumerate(ops)}
+    allocs = [(place, rest) for place, (_, op, rest) in enumerate(ops) if op == "ttg.local_alloc"]
+    loaded = [place - places[re.search(r"\((%\w+)\)", rest)[1]] for place, rest in allocs]
+    assert loaded == [1, 1, 1, 1]
+
+
+def test_what_is_in_shared_memory_is_loaded_where_it_is_needed(rng):
+    ops = ops_of(run(rng, 64, 2)[0])
+    loads = {name for name, op, _ in ops if op == "tt.load"}
+    converted = {re.search(r"\((%\w+)\)", rest)[1] for _, op, rest in ops if op == "ttg.convert_layout"}
+    assert not loads & converted
+
+
+def test_with_room_in_registers_nothing_moves(rng):
+    ops = ops_of(run(rng, 64, 8)[0])
+    loads = {name for name, op, _ in ops if op == "tt.load"}
+    converted = {re.search(r"\((%\w+)\)", rest)[1] for _, op, rest in ops if op == "ttg.convert_layout"}
+    assert loads & converted
