@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import llvmlite.binding as llvm
+import pytest
+
 from deuteron.backend.llvm.compile import optimise
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import const, vector_const
@@ -84,3 +87,14 @@ def test_places_of_several_files_keep_their_file():
     text = module.text()
     assert text.count("DIFile") == 2 and text.count("DILexicalBlockFile") == 1
     assert len(re.findall(r"!DILocation\(line: 3", text)) == 2
+
+
+@pytest.mark.parametrize(("column", "known"), [(65535, 65535), (65536, 0), (1 << 20, 0)])
+def test_columns_that_llvm_does_not_take_are_not_known(column, known):
+    module = Module("m")
+    b = module.function("f", "void", [], linkage="external")
+    b.set_debug_location(module.debug_location(b, "k.py", 3, column))
+    b.ret()
+    text = module.text()
+    assert f"!DILocation(line: 3, column: {known}," in text
+    llvm.parse_assembly(text)

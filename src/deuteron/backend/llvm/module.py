@@ -24,6 +24,7 @@ from deuteron.errors import InternalError
 
 _PLACE = re.compile(r"!dbg (!\d+)")
 
+LAST_COLUMN = (1 << 16) - 1  # that LLVM takes: 0 is one that is not known, as of generated code in one long line
 LONG_TYPE = 64  # characters of a struct's text, from which on it gets a name; not measured
 
 
@@ -152,7 +153,8 @@ class Module:
     def debug_location(self, function: Builder, file: str, line: int, column: int) -> str:
         """Metadata for Builder.set_debug_location; the first place given becomes the function's own."""
         scope = self._scope(function, file, line)
-        location = self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
+        known = column if column <= LAST_COLUMN else 0
+        location = self.metadata(f"!DILocation(line: {line}, column: {known}, scope: {scope})")
         self._places[location] = file, line, column
         return location
 

@@ -240,3 +240,18 @@ def test_fewer_instructions_crowd_a_kernel_whose_tiles_spill(monkeypatch, regist
         monkeypatch.setattr(f"deuteron.passes.gpu.slices.slice_tiles.{name}", value)
     text = compile_for("cuda:90", chosen, X, X, X, 5, N=64, num_warps=1).asm["ttgir"]
     assert any("scf.if" in line and "tensor" in line for line in text.splitlines()) != is_crowded
+
+
+@deuteron.jit
+def above_sum(x, out, A: tl.constexpr, B: tl.constexpr):
+    """What a whole tile sums up to, a scalar, is known when all slices are done: what takes it is in another loop."""
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tile = tl.load(x + at)
+    threshold = tl.sum(tl.exp(tl.sin(tl.exp(tl.sin(tl.exp(tile))))))
+    kept = tl.where(tile >= threshold, tile, -float("inf"))
+    tl.store(out + at, tl.exp(tl.sin(kept - tl.max(kept, axis=1)[:, None])))
+
+
+def test_scalars_that_are_sums_of_all_slices_end_a_group():
+    text = compile_for("cuda:90", above_sum, X, X, A=64, B=128, num_warps=1).asm["ttgir"]
+    assert text.count("scf.for") > 1

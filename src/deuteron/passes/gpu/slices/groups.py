@@ -162,7 +162,9 @@ class Group:
             return None
         if isinstance(op, DOTS) and not self._may_cut(op, axis):
             return None
-        return None if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()) else axes
+        # A scalar is cut along nothing: one that the group gives is a sum, which is whole after the loop alone.
+        taken = (value for value in op.operands if value in self.axes)
+        return None if any(self.axes[value] != axes.get(value) for value in taken) else axes
 
     def _may_cut(self, op: DotOp | SlicedDotOp, axis: int) -> bool:
         """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
