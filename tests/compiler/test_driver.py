@@ -20,6 +20,7 @@ def test_the_result_has_texts_metadata_and_a_launch_function(backend):
     assert (kernel.name, kernel.metadata.symbol, kernel.metadata.scratch_bytes) == ("add", "add", 64)
     assert kernel.asm["one"] == "add x" and kernel.asm["three"] == b"ADD X"
     assert list(kernel.asm) == ["one", "two", "three", "list"]
+    assert str(kernel.asm.keys()) == "KeysView(StageTexts(one, two, three, list))"  # and no address
     assert [param.name for param in kernel.metadata.params] == ["x", "n"]
     kernel[(8,)](1234, 7)
     assert backend.calls[-1] == (b"ADD X", (8, 1, 1), (1234, 7))

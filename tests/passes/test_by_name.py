@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.errors import UsageError
 from deuteron.passes import by_name
-from deuteron.passes.by_name import Option, options_of, parse_passes
+from deuteron.passes.by_name import Option, options_of, parse_passes, text_of
 from deuteron.passes.optimisation import Optimisation
 
 
@@ -80,6 +80,12 @@ def parse(text: str, objects=(CONFIG,)):
 )
 def test_texts(text, expected):
     assert parse(text) == expected
+
+
+def test_the_text_of_a_pass_makes_it():
+    one = Tune(Config(Machine("mine"), 2, True), 2, 0.5, mode="a.b")
+    assert text_of(one) == "tune{num-warps=2 is-loud=true max-size=2 factor=0.5 is-quick=false mode=a.b}"
+    assert parse(text_of(one)) == [one]
 
 
 def test_options_are_the_fields_and_those_of_the_configuration():

@@ -85,6 +85,15 @@ def test_printing_before_and_after(opt):
     assert result.stderr.count("module {") == 3 and "// " not in result.stdout
 
 
+@pytest.mark.parametrize("target", ["cpu", "cuda:80", "cuda:90"])
+def test_printing_after_every_pass(opt, target):
+    """Each title is a pass as `--passes` takes it, whatever its options are."""
+    result = opt("-p", "tile" if target == "cpu" else "tile,gpu", "-t", target, "--print-after", "all", "k.ttir")
+    titles = re.findall(r"^// after (.*)", result.stderr, re.MULTILINE)
+    assert result.exit_code == 0 and len(titles) > 15
+    printed(opt("-p", titles[0], "-t", target, "k.ttir"))
+
+
 LOOP = """
     %p = "tt.splat"(%q) : (!tt.ptr<f32>) -> tensor<128x!tt.ptr<f32>>
     %t = "arith.constant"() <{value = dense<0.0> : tensor<128xf32>}> : () -> tensor<128xf32>

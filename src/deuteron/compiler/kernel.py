@@ -60,6 +60,9 @@ class StageTexts(Mapping[str, str | bytes]):
     def __contains__(self, name: object) -> bool:
         return name in self._texts or name in self._on_demand
 
+    def __repr__(self) -> str:
+        return f"StageTexts({', '.join(self)})"
+
 
 # Attributes of a kernel that only its process has.
 _IN_MEMORY = ("launch", "_run", "_overlapping", "_of_many")

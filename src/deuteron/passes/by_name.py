@@ -5,6 +5,7 @@
     the passes of `tile`, PipelineLoads(GPUConfig(..., num_stages=4)), Fold()
 
     without(passes, ["fold"])            the others
+    text_of(PipelineLoads(...))          "pipeline-loads{num-stages=4 ...}"
 
 The options of a pass are its fields, with `-` for `_`. A field that is a dataclass (a configuration) is taken from the
 objects given, and its numbers are options as well. There is no table: known is what the pipelines import.
@@ -95,6 +96,17 @@ def _options_of_field(name: str, type: type) -> Iterator[Option]:
 
 def _dashed(field: str) -> str:
     return field.replace("_", "-")
+
+
+def text_of(one: ModulePass) -> str:
+    """A pass and its options, as `parse_passes` takes them."""
+    values = ((option.name, _option_of(one, option)) for option in options_of(type(one)))
+    said = " ".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in values)
+    return f"{one.name}{{{said}}}" if said else one.name
+
+
+def _option_of(one: ModulePass, option: Option) -> Any:
+    return getattr(getattr(one, option.within) if option.within else one, option.field)
 
 
 def parse_passes(

@@ -132,9 +132,10 @@ def _agreed(module: ModuleOp, given: dict[str, int]) -> dict[str, int]:
 
 def _show(module: ModuleOp, one: ModulePass, when: str, wanted: Collection[str], form: tuple[bool, bool]) -> None:
     from deuteron.ir.text import print_module
+    from deuteron.passes.by_name import text_of
 
     if one.name in wanted or ALL in wanted:
-        click.echo(f"// {when} {one}\n{print_module(module, *form)}", err=True)
+        click.echo(f"// {when} {text_of(one)}\n{print_module(module, *form)}", err=True)
 
 
 def _remark_lines(module: ModuleOp) -> list[str]:
