@@ -12,8 +12,8 @@ live longer than the iteration: the wait is for the dot of the iteration before,
 after it. One that another dot only adds to has no wait of its own. Any other dot is waited for before the first op
 that uses it, or that computes the operand which the next iteration has in the same registers. A wait is also given
 the operands in registers that are read until then. Dots that are rounded to 16 bits, or summed in parts, stay as they
-are, and one is waited for at once where, while it would be in flight, tiles fill more registers than a thread has: ptxas finds no
-room for its operands and its sum, waits for each dot all the same, and takes long to see that.
+are, and one is waited for at once where, while it would be in flight, tiles fill more registers than a thread has:
+ptxas finds no room for its operands and its sum, waits for each dot all the same, and takes long to see that.
 """
 
 from __future__ import annotations
