@@ -1,8 +1,8 @@
 """What ops are taken to cost, in instructions of a thread."""
 
 import pytest
+from xdsl.dialects import test
 from xdsl.dialects.builtin import f32, f64
-from xdsl.dialects.test import TestOp
 
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.passes.gpu.slices.costs import cost_of
@@ -20,5 +20,5 @@ def test_functions_of_libdevice(symbol, type, cost):
     """A tanh of 15 instructions counted as 60: attention with capped scores was in loops over slices, and took 1.6
     times as long.
     """
-    (operand,) = TestOp(result_types=[type]).results
+    (operand,) = test.TestOp(result_types=[type]).results
     assert cost_of(ExternElementwiseOp([operand], type, symbol)) == cost
