@@ -73,3 +73,72 @@ def test_what_is_looked_up_and_scaled_in_groups(rng, draw, poisoned, check, dtyp
     scaled[numbers] = x[numbers] * scales[places]
     check(out, np.stack([scaled, x[numbers]]))
     check(counts, np.bincount(numbers % 8, minlength=8).astype(np.int32))
+
+
+@triton.jit
+def gathered_kernel(x_ptr, out_ptr, n, KIND: tl.constexpr, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if KIND == "repeated":
+        place = i // 2
+    elif KIND == "swapped":
+        place = i ^ 1
+    elif KIND == "fours":
+        place = i // 8 * 4 + i % 4
+    elif KIND == "shuffled":
+        place = i % 2 * (BLOCK * 2) + i // 2
+    elif KIND == "reversed":
+        place = i // 16 * 16 + (15 - i % 16)
+    elif KIND == "next":
+        place = i + 1
+    else:
+        place = (i // 4 * 4 + 2 * i % 4) // 2
+    if OTHER == "each":
+        x = tl.load(x_ptr + place, mask=i < n, other=i % 7)
+    elif OTHER == "alternating":
+        x = tl.load(x_ptr + place, mask=i % 2 == 0, other=5)
+    else:
+        x = tl.load(x_ptr + place, mask=i < n, other=3)
+    tl.store(out_ptr + i, x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "int64"])
+@pytest.mark.parametrize("kind", ["repeated", "swapped", "fours", "shuffled", "reversed", "next", "doubled"])
+@pytest.mark.parametrize(
+    ("n", "other"), [(1024, "same"), (992, "same"), (999, "same"), (992, "each"), (0, "alternating")]
+)
+def test_what_neighbours_load_together(draw, poisoned, check, dtype, kind, n, other):
+    x, out, i = draw(dtype, 2048, -9, 9), poisoned(dtype, 1024), np.arange(1024)
+    gathered_kernel[(2,)](x, out, n, KIND=kind, OTHER=other, BLOCK=512, num_warps=2)
+    place = {
+        "repeated": i // 2,
+        "swapped": i ^ 1,
+        "fours": i // 8 * 4 + i % 4,
+        "shuffled": i % 2 * 1024 + i // 2,
+        "reversed": i // 16 * 16 + 15 - i % 16,
+        "next": i + 1,
+        "doubled": (i // 4 * 4 + 2 * i % 4) // 2,
+    }[kind]
+    is_on = i % 2 == 0 if other == "alternating" else i < n
+    instead = {"same": 3, "each": i % 7, "alternating": 5}[other]
+    check(out, np.where(is_on, x[place], instead).astype(dtype))
+
+
+@triton.jit
+def rotated_kernel(x_ptr, angles_ptr, out_ptr, rows, DIM: tl.constexpr, ROWS: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    i = tl.arange(0, DIM)[None, :]
+    mask = row < rows
+    x = tl.load(x_ptr + row * DIM + i, mask=mask)
+    y = tl.load(x_ptr + row * DIM + (i ^ 1), mask=mask)
+    turned = tl.load(angles_ptr + row // 2 * (DIM // 2) + i // 2, mask=mask)
+    tl.store(out_ptr + row * DIM + i, x + tl.where(i % 2 == 0, -y, y) * turned, mask=mask)
+
+
+@pytest.mark.parametrize("rows", [16, 13])
+@pytest.mark.parametrize("dim", [16, 64])
+def test_pairs_that_are_turned(draw, poisoned, check, rows, dim):
+    x, out = draw("int32", (rows, dim), -9, 9).astype(np.float32), poisoned("float32", (rows, dim))
+    angles = draw("int32", (8, dim // 2), -9, 9).astype(np.float32)
+    rotated_kernel[(2,)](x, angles, out, rows, DIM=dim, ROWS=8, num_warps=1)
+    y = x[:, np.arange(dim) ^ 1] * np.where(np.arange(dim) % 2, 1, -1)
+    check(out, x + y * angles.repeat(2, 1).repeat(2, 0)[:rows])

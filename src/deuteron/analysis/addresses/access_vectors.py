@@ -29,7 +29,7 @@ class _Run:
 
 def access_vectors(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> list[list[int]]:
     """The registers of each access, in the order of their addresses; elements have `size` bytes."""
-    return _grouped(layout.in_size(REGISTER), _longest_run(layout, pointer, mask, size).bits)
+    return grouped(layout.in_size(REGISTER), _longest_run(layout, pointer, mask, size).bits)
 
 
 def copy_vectors(
@@ -51,7 +51,7 @@ def copy_vectors(
     bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]  # replicas have no offset
     if size << len(bits) not in copy_bytes:
         return None
-    return _grouped(layout.in_size(REGISTER), bits)
+    return grouped(layout.in_size(REGISTER), bits)
 
 
 def leaders(layout: LinearLayout, pointer: AxisInfo) -> list[tuple[int, int]]:
@@ -92,7 +92,7 @@ def _limit_along(
         return f"addresses are only known to be aligned to {max(divisor, size)} bytes"
     if mask is not None and mask.constancy[axis] <= count:
         return "the mask may differ between " + ("any two elements" if count == 1 else f"groups of {count} elements")
-    held = 1 << len(_register_run(layout, axis))
+    held = 1 << len(register_run(layout, axis))
     return "a thread holds no neighbours" if held == 1 else f"a thread holds only {held} neighbours"
 
 
@@ -123,13 +123,13 @@ def _contiguous_bits(to_offset: LinearLayout, bits: tuple[int, ...]) -> int:
 def _longest_run(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> _Run:
     best = _Run(0, ())
     for axis in range(len(layout.shape)):
-        run = _register_run(layout, axis)
+        run = register_run(layout, axis)
         run = _Run(axis, run[: _vector_size(axis, 1 << len(run), pointer, mask, size).bit_length() - 1])
         best = max(best, run, key=lambda r: len(r.bits))
     return best
 
 
-def _register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
+def register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
     """The bits of a register's number that are the lowest ones of a place along an axis, which nothing else decides."""
     bases, found = layout.of(REGISTER), []
     all_bases = [basis for _, vectors in layout.bases for basis in vectors]
@@ -151,7 +151,7 @@ def _vector_size(axis: int, run: int, pointer: AxisInfo, mask: AxisInfo | None, 
     return count
 
 
-def _grouped(num_registers: int, bits: tuple[int, ...]) -> list[list[int]]:
+def grouped(num_registers: int, bits: tuple[int, ...]) -> list[list[int]]:
     mask = sum(1 << bit for bit in bits)
 
     def spread(index: int) -> int:

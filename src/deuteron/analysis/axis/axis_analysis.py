@@ -20,6 +20,7 @@ from deuteron.analysis.axis.axis_info import (
     unwrapped,
 )
 from deuteron.analysis.axis.axis_rules import RULES, Rule, rule_of
+from deuteron.analysis.axis.distances import Distances, DistancesAnalysis
 from deuteron.analysis.axis.likely_neighbours import LIKELY_RULES
 from deuteron.cached_property import cached_property
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
@@ -35,6 +36,7 @@ class AxisInfoAnalysis:
     def __init__(self, func: FuncOp, rules: Mapping[type[Operation], Rule] = RULES):
         self._func, self._rules = func, rules
         self._infos: dict[SSAValue, AxisInfo] = {}
+        self._distances: dict[int, DistancesAnalysis] = {}  # by the number of neighbours
         for index, argument in enumerate(func.args):
             self._infos[argument] = uniform(argument, func.arg_divisibility(index))
         self._visit_block(func.body.block)
@@ -46,6 +48,12 @@ class AxisInfoAnalysis:
     def likely(self) -> AxisInfoAnalysis:
         """What is likely, and not known, of the function as it is."""
         return AxisInfoAnalysis(self._func, LIKELY_RULES)
+
+    def distances(self, value: SSAValue, axis: int, count: int) -> Distances | None:
+        """By how much `count` neighbours along a dimension differ, where that is known (distances.py)."""
+        if count not in self._distances:
+            self._distances[count] = DistancesAnalysis(self.of, count)
+        return self._distances[count].of(value, axis)
 
     def _visit_block(self, block: Block, taken: Taken | None = None) -> None:
         for op in block.ops:

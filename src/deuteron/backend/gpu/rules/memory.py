@@ -8,6 +8,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.addresses.load_accesses import Access, load_accesses
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
@@ -15,7 +16,7 @@ from deuteron.backend.gpu.isa import AccessHints
 from deuteron.backend.gpu.rules.elementwise import each
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, bit_width
-from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.types import byte_width_of, pointee_of
 
 
@@ -37,13 +38,14 @@ def load(
     hints = AccessHints(*_caching(op), bool(op.is_volatile.value.data), op in ctx.invariant)
     results: list[Value | None] = [None] * len(pointers)
     made: dict[tuple, list[Value]] = {}
-    for group in vectors(ctx, pointer, op.ptr, op.mask):
-        first, wanted = group[0], tuple(others[r] for r in group) if others else ()
-        what = pointers[first], len(group), masks[first] if masks else None, wanted
+    for first, elements in _accesses(ctx, op, pointer):
+        filled = {element: register for register, element in elements.items()}
+        wanted = tuple(others[filled[element]] for element in range(len(filled))) if others else ()
+        what = pointers[first], len(filled), masks[first] if masks else None, wanted
         if what not in made or hints.is_volatile:
             made[what] = ctx.isa.load(b, bits_type(type), *what, hints)
-        for register, bits in zip(group, made[what], strict=True):
-            results[register] = from_bits(b, bits, type)
+        for register, element in elements.items():
+            results[register] = from_bits(b, made[what][element], type)
     return with_registers(pointer, results)
 
 
@@ -58,6 +60,10 @@ def store(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: O
             bits = [to_bits(b, elements[r], type) for r in group]
             guard = both(ctx, owner, masks[group[0]] if masks else None)
             ctx.isa.store(b, bits, pointers[group[0]], guard, AccessHints(*_caching(op)))
+
+
+def _accesses(ctx: Context, op: LoadOp, pointer: Operand) -> list[Access]:
+    return load_accesses(op, pointer.layout, ctx.info) if isinstance(pointer, Fragment) else [Access(0, {0: 0})]
 
 
 def _caching(op: Operation) -> tuple[CacheModifier, EvictionPolicy]:

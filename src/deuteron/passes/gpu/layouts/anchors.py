@@ -16,6 +16,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from deuteron.analysis.addresses.access_vectors import MAX_BYTES
+from deuteron.analysis.addresses.load_accesses import num_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
@@ -50,10 +51,12 @@ def memory_layout(
     config: GPUConfig,
     stored_along: int | None = None,
     least_bytes: int = 0,
+    is_gathered: bool = False,
 ) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
-    An access has `least_bytes` even if not all threads are busy then.
+    An access has `least_bytes` even if not all threads are busy then. Where it `is_gathered`, a load, each address is
+    loaded once for the elements of a thread.
     """
     shape, order = shape_of(pointer.type), _access_order(pointer, info)
     size = byte_width_of(pointee_of(pointer.type))
@@ -65,7 +68,18 @@ def memory_layout(
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
         return transposing_blocked(shape, config.num_warps, fast, vector, depth, config.machine.warp_size)
+    held = min(MAX_BYTES // size, busy, shape[fast]) if is_gathered else vector
+    if held > vector and _is_gathered_in_half(pointer, fast, held, vector, info):
+        vector = held
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
+
+
+def _is_gathered_in_half(pointer: SSAValue, axis: int, held: int, vector: int, info: AxisInfoAnalysis) -> bool:
+    """Whether for so many neighbours in a thread half of the accesses are enough, or fewer, since their addresses are
+    the same or in another order, as at `i // 2` and `i ^ 1`.
+    """
+    known = info.distances(pointer, axis, held)
+    return known is not None and 2 * num_accesses(known, byte_width_of(pointee_of(pointer.type))) * vector <= held
 
 
 def _access_order(pointer: SSAValue, info: AxisInfoAnalysis) -> list[int]:

@@ -43,6 +43,8 @@ from deuteron.passes.gpu.layouts.loads_in_place import loads_in_place
 from deuteron.passes.gpu.layouts.scanned_loads import scanned_loads
 from deuteron.passes.gpu.layouts.stores_in_place import stores_in_place
 
+ROUNDS = 2
+
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
     """The blocks of an `scf` op; the regions of reductions hold scalars only."""
@@ -156,6 +158,7 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
     """Once more where accesses are to be done in the layouts in which they turn out to be needed.
 
     Stores first: a load that is narrowed could go where its store is, but would then read with gaps between lanes.
+    Loads twice: what is computed with a load that moves may be wanted where it moved to.
     """
     info = AxisInfoAnalysis(func)
     placed: dict[Operation, LinearLayout] = {**scanned_loads(func, info, config)}
@@ -165,11 +168,14 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
         placed |= stores
         homes = Homes(func, info, config, placed)
     demands = _Demands(func, homes)
-    loads = loads_in_place(func, homes, demands.by, info)
-    if not loads:
-        return homes, demands
-    homes = Homes(func, info, config, {**placed, **loads})
-    return homes, _Demands(func, homes)
+    for _ in range(ROUNDS):
+        loads = loads_in_place(func, homes, demands.by, info)
+        if not loads:
+            break
+        placed |= loads
+        homes = Homes(func, info, config, placed)
+        demands = _Demands(func, homes)
+    return homes, demands
 
 
 def _check_parameters(func: FuncOp) -> None:

@@ -133,8 +133,9 @@ class Homes:
         copied = isinstance(op, LoadOp) and op.result in self.fed_to_dots
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
         stored_along = _stored_along(op)
-        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least)
         is_copied = copied or stored_along is not None
+        is_gathered = isinstance(op, LoadOp) and not is_copied and not op.is_volatile.value.data
+        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered)
         return coalesced if is_copied else self._of_scattered(op.operands[0]) or coalesced
 
     def _of_scattered(self, pointer: SSAValue) -> LinearLayout | None:

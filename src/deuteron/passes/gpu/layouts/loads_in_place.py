@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.addresses.load_accesses import load_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.inference import is_elementwise, is_flexible
-from deuteron.ir.types import byte_width_of, pointee_of
+from deuteron.ir.types import byte_width_of
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
@@ -71,6 +71,17 @@ def _computed_with(load: LoadOp, homes: Homes) -> dict[Operation, None]:
     return members
 
 
+def sources_at_home(value: SSAValue, homes: Homes) -> dict[Operation, None]:
+    """The op that gives a value, and where that is elementwise those that it is made of in the same layout."""
+    home, found, pending = homes.get(value), dict[Operation, None](), [value]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found[op] = None
+            pending += [one for one in op.operands if homes.get(one) == home] if _is_elementwise(op) else []
+    return found
+
+
 def _is_elementwise(op: object) -> bool:
     return isinstance(op, Operation) and is_flexible(op) and is_elementwise(op)
 
@@ -106,12 +117,7 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalys
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
-    return len(_accesses(load, layout, info))
-
-
-def _accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> list[list[int]]:
-    mask = info.of(load.mask) if load.mask is not None else None
-    return access_vectors(layout, info.of(load.ptr), mask, byte_width_of(pointee_of(load.ptr.type)))
+    return len(load_accesses(load, layout, info))
 
 
 def _num_sectors(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
@@ -119,7 +125,7 @@ def _num_sectors(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> 
     axis = contiguous_order(info.of(load.ptr), layout.shape)[0]
     held = max(SECTOR // byte_width_of(load.result.type), 1) if info.of(load.ptr).contiguity[axis] > 1 else 1
     sectors = 0
-    for first, *_ in _accesses(load, layout, info):
+    for first, _ in load_accesses(load, layout, info):
         places = [layout(**{REGISTER: first, LANE: lane}) for lane in range(layout.in_size(LANE))]
         sectors += len({(*place[:axis], place[axis] // held, *place[axis + 1 :]) for place in places})
     return sectors

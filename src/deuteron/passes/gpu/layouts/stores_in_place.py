@@ -4,19 +4,24 @@
     tl.store(out_ptr + i, x.to(tl.float8e4nv))   one access of 8 bytes in each thread, no exchange; coalesced are 16
 
 A store must not take many more accesses than in the coalesced layout, and the lanes of a warp have to write neighbours.
+It stays where it is if what it stores is computed of loads that take fewer accesses there, as at `i // 8`.
 """
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from deuteron.analysis.addresses.access_vectors import access_vectors
+from deuteron.analysis.addresses.load_accesses import load_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import byte_width_of, is_tile, pointee_of
 from deuteron.layout.linear import LANE, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
+from deuteron.passes.gpu.layouts.loads_in_place import sources_at_home
 
 # Accesses for one of the coalesced layout, and bytes that lanes of a warp write side by side in each, or all there
 # are. A conversion stores and loads in shared memory instead, and threads wait for each other. Rows of 4096 bf16 stored
@@ -40,8 +45,19 @@ def _pays(store: StoreOp, layout: LinearLayout, homes: Homes, info: AxisInfoAnal
     addresses = [operand for operand in store.operands if operand is not store.value]
     if layout == coalesced or any(homes.get(operand) is not None for operand in addresses):
         return False
+    if _loads_gain(store.value, layout, coalesced, homes, info):
+        return False
     (width, count), (_, coalesced_count) = (_accesses(store, one, info) for one in (layout, coalesced))
     return count <= ACCESSES * coalesced_count and _writes_neighbours(store, layout, width, info)
+
+
+def _loads_gain(
+    value: SSAValue, home: LinearLayout, wanted: LinearLayout, homes: Homes, info: AxisInfoAnalysis
+) -> bool:
+    """Whether what is loaded for a value would take fewer accesses in another layout than that."""
+    loads = [op for op in sources_at_home(value, homes) if isinstance(op, LoadOp)]
+    there, here = (sum(len(load_accesses(load, one, info)) for load in loads) for one in (wanted, home))
+    return there < here
 
 
 def _accesses(store: StoreOp, layout: LinearLayout, info: AxisInfoAnalysis) -> tuple[int, int]:
