@@ -48,7 +48,7 @@ def loads_in_place(
     for load in nested_ops(func, LoadOp):
         if load in seen or homes.get(load.result) is None:
             continue
-        members = _computed_with(load, homes)
+        members = computed_with(load.result, homes)
         seen.update(members)
         wanted = _wanted_outside(members, demanded)
         loads = [member for member in members if isinstance(member, LoadOp)]
@@ -57,9 +57,9 @@ def loads_in_place(
     return found
 
 
-def _computed_with(load: LoadOp, homes: Homes) -> dict[Operation, None]:
-    """A load, what elementwise ops make of it where it is at home, and all else that these are made of."""
-    home, members, pending = homes.get(load.result), {load: None}, [load]
+def computed_with(value: SSAValue, homes: Homes) -> dict[Operation, None]:
+    """The op that gives a value, what elementwise ops make of it at home, and all else that these are made of."""
+    home, members, pending = homes.get(value), {value.owner: None}, [value.owner]
     while pending:
         op = pending.pop()
         users = [use.operation for use in op.results[0].uses]
@@ -67,19 +67,12 @@ def _computed_with(load: LoadOp, homes: Homes) -> dict[Operation, None]:
         sources = [] if isinstance(op, LoadOp) else [o.owner for o in op.operands if homes.get(o) == home]
         fresh = [one for one in dict.fromkeys([*made, *sources]) if one not in members]
         members.update(dict.fromkeys(fresh))
-        pending += [one for one in fresh if isinstance(one, LoadOp) or _is_elementwise(one)]
+        pending += [one for one in fresh if is_loaded_or_elementwise(one)]
     return members
 
 
-def sources_at_home(value: SSAValue, homes: Homes) -> dict[Operation, None]:
-    """The op that gives a value, and where that is elementwise those that it is made of in the same layout."""
-    home, found, pending = homes.get(value), dict[Operation, None](), [value]
-    while pending:
-        op = pending.pop().owner
-        if isinstance(op, Operation) and op not in found:
-            found[op] = None
-            pending += [one for one in op.operands if homes.get(one) == home] if _is_elementwise(op) else []
-    return found
+def is_loaded_or_elementwise(op: object) -> bool:
+    return isinstance(op, LoadOp) or _is_elementwise(op)
 
 
 def _is_elementwise(op: object) -> bool:
@@ -88,7 +81,7 @@ def _is_elementwise(op: object) -> bool:
 
 def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> LinearLayout | None:
     """The one layout in which others need any of these; None also where one is no load and not elementwise."""
-    if not all(isinstance(one, LoadOp) or _is_elementwise(one) for one in members):
+    if not all(is_loaded_or_elementwise(one) for one in members):
         return None
     wanted: list[LinearLayout] = []
     for op in members:

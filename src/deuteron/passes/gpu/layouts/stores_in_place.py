@@ -9,8 +9,6 @@ It stays where it is if what it stores is computed of loads that take fewer acce
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from deuteron.analysis.addresses.access_vectors import access_vectors
 from deuteron.analysis.addresses.load_accesses import load_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -21,7 +19,7 @@ from deuteron.ir.types import byte_width_of, is_tile, pointee_of
 from deuteron.layout.linear import LANE, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
-from deuteron.passes.gpu.layouts.loads_in_place import sources_at_home
+from deuteron.passes.gpu.layouts.loads_in_place import computed_with, is_loaded_or_elementwise
 
 # Accesses for one of the coalesced layout, and bytes that lanes of a warp write side by side in each, or all there
 # are. A conversion stores and loads in shared memory instead, and threads wait for each other. Rows of 4096 bf16 stored
@@ -45,19 +43,25 @@ def _pays(store: StoreOp, layout: LinearLayout, homes: Homes, info: AxisInfoAnal
     addresses = [operand for operand in store.operands if operand is not store.value]
     if layout == coalesced or any(homes.get(operand) is not None for operand in addresses):
         return False
-    if _loads_gain(store.value, layout, coalesced, homes, info):
+    if _loads_gain(store, coalesced, homes, info):
         return False
     (width, count), (_, coalesced_count) = (_accesses(store, one, info) for one in (layout, coalesced))
     return count <= ACCESSES * coalesced_count and _writes_neighbours(store, layout, width, info)
 
 
-def _loads_gain(
-    value: SSAValue, home: LinearLayout, wanted: LinearLayout, homes: Homes, info: AxisInfoAnalysis
-) -> bool:
-    """Whether what is loaded for a value would take fewer accesses in another layout than that."""
-    loads = [op for op in sources_at_home(value, homes) if isinstance(op, LoadOp)]
+def _loads_gain(store: StoreOp, wanted: LinearLayout, homes: Homes, info: AxisInfoAnalysis) -> bool:
+    """Whether what is stored is computed of loads that would take fewer accesses where stores want it, and nothing else
+    needs any of it.
+    """
+    if not is_loaded_or_elementwise(store.value.owner):
+        return False
+    members, home = computed_with(store.value, homes), homes.get(store.value)
+    if not all(is_loaded_or_elementwise(one) for one in members):
+        return False
+    users = {use.operation for op in members for use in op.results[0].uses} - set(members)
+    loads = [op for op in members if isinstance(op, LoadOp)]
     there, here = (sum(len(load_accesses(load, one, info)) for load in loads) for one in (wanted, home))
-    return there < here
+    return there < here and all(isinstance(one, StoreOp) and homes.operands_of(one)[0] == wanted for one in users)
 
 
 def _accesses(store: StoreOp, layout: LinearLayout, info: AxisInfoAnalysis) -> tuple[int, int]:
