@@ -120,7 +120,9 @@ class _Operand:
         return all(self._layout.of(name) == tuple(map(self._without_k, c.of(name))) for name in inputs)
 
     def _lanes_are_across(self) -> bool:
-        return list(self._layout.of(LANE)[LANES_ALONG_K:]) == [self._unit(self._kept, size) for size in ACROSS]
+        extent = self._layout.shape[self._kept]  # of fewer than the lanes are for, several hold the same
+        across = [self._unit(self._kept, size if size < extent else 0) for size in ACROSS]
+        return list(self._layout.of(LANE)[LANES_ALONG_K:]) == across
 
     def _is_shared(self) -> bool:
         """Whether four lanes have a part of K each, and together all."""

@@ -166,9 +166,9 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
 
 
 def is_mma_v2_accumulator(layout: LinearLayout) -> bool:
-    """Whether the lanes hold a tile as mma.sync gives it, in 16x8 tiles."""
-    rank = len(layout.shape)
-    return layout.of(LANE) == mma_v2_accumulator((*[1] * (rank - 2), 16, 8), [1] * rank).of(LANE)
+    """Whether the lanes hold a tile as mma.sync gives it, in 16x8 tiles; of fewer columns several hold the same."""
+    rank, columns = len(layout.shape), min(layout.shape[-1], 8)
+    return layout.of(LANE) == mma_v2_accumulator((*[1] * (rank - 2), 16, columns), [1] * rank).of(LANE)
 
 
 @remembered

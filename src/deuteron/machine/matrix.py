@@ -43,9 +43,11 @@ class MatrixUnit:
 class RegisterMatrixUnit(MatrixUnit):
     """One that takes its operands from registers. The layouts of tiles there are `accumulator(shape, warps)` and
     `operand(shape, warps, index, bit_width, neighbours)`, for the warps along each dimension; `neighbours` along K
-    are those of a thread, no fewer than a word has. `f64_rows`: of its largest instruction for f64.
+    are those of a thread, no fewer than a word has. `f64_rows`: of its largest instruction for f64. Of fewer columns
+    than `columns`, but `fewest_columns`, several lanes hold the same.
     """
 
     accumulator: Callable[..., LinearLayout]
     operand: Callable[..., LinearLayout]
     f64_rows: int = 8
+    fewest_columns: int = 2

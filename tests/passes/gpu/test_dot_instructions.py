@@ -73,8 +73,10 @@ def test_what_keeps_a_dot_from_wgmma(shape, num_warps, obstacle):
 @pytest.mark.parametrize(
     ("shape", "obstacle"),
     [
-        ({"m": 8}, "it takes 16 rows and 8 columns, there are 8 and 64"),
-        ({"n": 4}, "it takes 16 rows and 8 columns, there are 64 and 4"),
+        ({"m": 8}, "it takes 16 rows and 2 columns, there are 8 and 64"),
+        ({"n": 1}, "it takes 16 rows and 2 columns, there are 64 and 1"),
+        ({"n": 4, "a": "f32"}, "it takes 16 rows and 8 columns, there are 64 and 4"),
+        ({"n": 4}, None),
         ({"a": "f32", "k": 4}, "it takes a K of 8, it is 4"),
         ({"a": "f32", "precision": IEEE}, "it does not multiply f32 with input_precision 'ieee'"),
         ({"batch": "2x"}, None),
@@ -90,7 +92,7 @@ def test_warps_go_along_rows_first(rows, warps, expected):
 
 
 def test_layouts_say_why():
-    op = dot(m=32, n=4)
+    op = dot(m=32, n=1)
     run_passes(op.parent_op().parent_op(), [AssignLayouts(config(90))], verify=lambda *_: None)
     assert remark_of(op, Kind.NO_WGMMA).reason == "it takes 64 rows, there are 32"
-    assert remark_of(op, Kind.NO_MMA).reason == "it takes 16 rows and 8 columns, there are 32 and 4"
+    assert remark_of(op, Kind.NO_MMA).reason == "it takes 16 rows and 2 columns, there are 32 and 1"

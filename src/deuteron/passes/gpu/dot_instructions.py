@@ -1,7 +1,8 @@
 """Which instruction multiplies, and how the warps share its result.
 
 wgmma      where the machine has it: warps in fours, at least 64 rows: fp16, bf16, tf32, fp8, int8
-mma.sync   where it has that: at least 16 rows: fp16, bf16, tf32, int8, and fp8 if it multiplies it faster than fp16
+mma.sync   where it has that: at least 16 rows, and 2 columns (8 of tf32): fp16, bf16, tf32, int8, and fp8 if it
+           multiplies it faster than fp16
 else       multiply-adds in each thread, along K in slices of which the operands do not fill the registers
 
 Operands of wgmma have to have room in shared memory, both of a dot.
@@ -20,7 +21,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, f32, num_elements_of, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
-from deuteron.machine.matrix import DotTypes, MatrixUnit
+from deuteron.machine.matrix import DotTypes, MatrixUnit, RegisterMatrixUnit
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 
 AnyThreadDot = DotOp | SlicedDotOp
@@ -28,8 +29,9 @@ AnyDot = AnyThreadDot | WarpGroupDotOp
 # With so many, to compute an operand takes longer than to multiply it; mma.sync takes K in the order in which threads
 # read words of what it is computed of, wgmma two neighbours of 16 bits. Not measured.
 FEW_COLUMNS = 16
-# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Not measured.
-MAX_SHARE = 1 / 2
+# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Latent attention of 64
+# queries of 512 and 64 keys has room: by mma.sync, with all in registers, it took four times as long as Triton's.
+MAX_SHARE = 3 / 5
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
@@ -124,9 +126,17 @@ def obstacle_to_mma(op: AnyThreadDot, machine: GPU) -> str | None:
     if unit is None:
         return None
     m, n = shape_of(op.result.type)[-2:]
-    if m < unit.rows or n < unit.columns:
-        return f"it takes {unit.rows} rows and {unit.columns} columns, there are {m} and {n}"
+    columns = fewest_columns(op, unit)
+    if m < unit.rows or n < columns:
+        return f"it takes {unit.rows} rows and {columns} columns, there are {m} and {n}"
     return type_obstacle(op, unit)
+
+
+def fewest_columns(op: AnyThreadDot, unit: RegisterMatrixUnit) -> int:
+    """Two, multiplied several times over by the lanes of eight, are faster than by threads one by one; but f32 is not
+    rounded to tf32 for it.
+    """
+    return unit.fewest_columns if bit_width_of(tile_of(op.a.type)) <= 16 else unit.columns
 
 
 def remark_dots(func: FuncOp, config: GPUConfig) -> None:

@@ -1,4 +1,4 @@
-"""Dots of 8 rows: transposed, so that tensor cores multiply them, also where one takes the other's sums."""
+"""Dots of 2 to 8 rows: transposed, so that tensor cores multiply them, also where one takes the other's sums."""
 
 import ml_dtypes
 import numpy as np
@@ -40,13 +40,18 @@ def instruction_of(kernel) -> str:
         ("cuda:90", FP8, FP8, 8, 64, 4, "mma.sync"),
         ("cuda:80", np.float16, np.float16, 8, 16, 4, "mma.sync"),
         ("cuda:80", ml_dtypes.bfloat16, np.int8, 8, 64, 4, "mma.sync"),
-        ("cuda:90", np.float16, np.float16, 4, 64, 4, "fma.rn.f32"),
+        ("cuda:90", np.float16, np.float16, 4, 64, 4, "mma.sync"),
+        ("cuda:90", ml_dtypes.bfloat16, ml_dtypes.bfloat16, 2, 128, 8, "mma.sync"),
+        ("cuda:90", np.float16, np.int8, 4, 64, 4, "mma.sync"),
+        ("cuda:90", FP8, FP8, 4, 64, 4, "mma.sync"),
+        ("cuda:80", np.float16, np.float16, 2, 16, 1, "mma.sync"),
+        ("cuda:90", np.float16, np.float16, 1, 64, 4, "fma.rn.f32"),
         ("cuda:90", np.float32, np.float32, 8, 64, 4, "fma.rn.f32"),
     ],
 )
 @pytest.mark.parametrize("along_k", [True, False])
 def test_few_rows_are_the_columns_of_an_instruction(rng, target, a, w, rows, columns, num_warps, instruction, along_k):
-    """Four are too few for one; fp32 is not rounded to tf32 for it."""
+    """One is too few for one; fp32 is not rounded to tf32 for it."""
     depth = 128
     x = aligned(rng.integers(-3, 4, (rows, depth)).astype(a))
     y = aligned(rng.integers(-3, 4, (columns, depth) if along_k else (depth, columns)).astype(w))
@@ -81,11 +86,11 @@ def attention(q, k, v, out, length, M: tl.constexpr, N: tl.constexpr, D: tl.cons
 
 
 @pytest.mark.parametrize(("target", "num_warps"), [("cuda:90", 4), ("cuda:90", 1), ("cuda:80", 4)])
-@pytest.mark.parametrize("length", [64, 150])
-def test_attention_of_eight_queries(rng, target, num_warps, length):
-    q, k, v = (aligned((rng.standard_normal((rows, 64)) / 4).astype(np.float16)) for rows in (8, length, length))
-    out = aligned(np.zeros((8, 64), np.float32))
-    kernel = compile_for(target, attention, q, k, v, out, length, M=8, N=64, D=64, num_warps=num_warps, num_stages=2)
+@pytest.mark.parametrize(("rows", "length"), [(8, 64), (8, 150), (4, 150), (2, 100)])
+def test_attention_of_few_queries(rng, target, num_warps, rows, length):
+    q, k, v = (aligned((rng.standard_normal((count, 64)) / 4).astype(np.float16)) for count in (rows, length, length))
+    out = aligned(np.zeros((rows, 64), np.float32))
+    kernel = compile_for(target, attention, q, k, v, out, length, M=rows, N=64, D=64, num_warps=num_warps, num_stages=2)
     assert instruction_of(kernel) in ("wgmma.mma_async", "mma.sync")
     emulate_compiled(kernel, q, k, v, out, length)
     scores = np.exp(q.astype(np.float64) @ k.T.astype(np.float64))

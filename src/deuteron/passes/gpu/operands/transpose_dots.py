@@ -10,8 +10,8 @@ two of the second, in which they load them if the first is computed of fewer bit
 names of registers, or views of shared memory. What a loop carries of the sums it carries transposed.
 
 Done where `place-dot-operands` then leaves the operand in registers, and for wgmma where shared memory has less to do;
-not where the other operand is computed too, or the sums become an operand of another dot. Dots of 8 rows are columns of
-an instruction then, which has 16 rows at least: threads would multiply them one by one.
+not where the other operand is computed too, or the sums become an operand of another dot. Dots of 2 to 8 rows are
+columns of an instruction then, which has 16 rows at least: threads would multiply them one by one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, num_elements_of, shape_of, tile
 from deuteron.layout.wgmma import M
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import type_obstacle, uses_mma, uses_wgmma
+from deuteron.passes.gpu.dot_instructions import fewest_columns, type_obstacle, uses_mma, uses_wgmma
 from deuteron.passes.gpu.layouts.anchors import mma_warps, reaches_operand
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 from deuteron.passes.gpu.operands.origins import is_from_dot
@@ -81,7 +81,7 @@ class TransposeDots(Optimisation):
     def _has_rows_if_transposed(self, dot: DotOp) -> bool:
         """Whether threads would multiply for want of rows. They round nothing: f32 is not made tf32 for this."""
         shape, unit = shape_of(dot.result.type), self.config.machine.mma
-        if unit is None or len(shape) != 2 or not unit.columns <= shape[0] < unit.rows <= shape[1]:
+        if unit is None or len(shape) != 2 or not fewest_columns(dot, unit) <= shape[0] < unit.rows <= shape[1]:
             return False
         return bit_width_of(dot.a.type) <= 16 and type_obstacle(dot, unit) is None
 
