@@ -4,6 +4,7 @@ dot_instructions.py  which instruction multiplies
 clusters/            programs shared out over CTAs, which load together
 descriptors/         blocks of tensors, by TMA
 order_programs.py    programs with more to do first
+count_moves.py       tiles that loops advance, carried as a number
 reread_backwards.py  rows that are read again, from their end
 operands/            what dots are given
 layouts/             which thread has which element
@@ -21,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
+from deuteron.passes.gpu.count_moves import CountMoves
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
@@ -75,6 +77,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         TransposeDots(config),
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(config),
+        # Before layouts: what a loop carries has one.
+        CountMoves(),
         AssignLayouts(config),
         # After layouts: which warps hold parts of a result.
         MergeReductions(),
