@@ -74,6 +74,43 @@ def test_fields_of_words(rng, poisoned, target, width, up, offset, is_signed):
 
 
 @triton.jit
+def subtract(
+    x_ptr, y_ptr, out_ptr, WIDTH: tl.constexpr, IS_SIGNED: tl.constexpr, PER_WORD: tl.constexpr, N: tl.constexpr
+):
+    """Fields of words less those of others, one of which several share."""
+    places = tl.arange(0, N)
+    x, y = tl.load(x_ptr + places // PER_WORD), tl.load(y_ptr + places // (2 * PER_WORD))
+    shifts = places % PER_WORD * WIDTH
+    x, y = (x >> shifts) & ((1 << WIDTH) - 1), (y >> shifts) & ((1 << WIDTH) - 1)
+    if IS_SIGNED:
+        x = x << 32 - WIDTH >> 32 - WIDTH
+    tl.store(out_ptr + places, (x - y).to(out_ptr.dtype.element_ty))
+
+
+@pytest.mark.parametrize("target", FLOATS)
+@pytest.mark.parametrize(
+    ("width", "is_signed"), [(4, False), (4, True), (6, False), (7, False), (9, False), (10, True)]
+)
+def test_differences_of_fields(rng, poisoned, target, width, is_signed):
+    """Of 9 bits and more some have no room below the exponent of f16, of 6 and more of bf16: on both sides of it."""
+    per_word, count = 32 // width, 256 * (32 // width)
+    places = 1 << (count - 1).bit_length() - 1
+    x, y = (rng.integers(-(2**31), 2**31, size).astype(np.int32) for size in (256, 128))
+    x[:4], y[:2] = [0, -1, 0, -1], [0, -1]
+    out = poisoned(target, places)
+    constants = {"WIDTH": width, "IS_SIGNED": is_signed, "PER_WORD": per_word, "N": places}
+    subtract[(1,)](x, y, out, **constants, num_warps=1)
+    fields = np.arange(places) % per_word * width
+    first, second = (
+        words[np.arange(places) // per].astype(np.int64) >> fields & (1 << width) - 1
+        for words, per in ((x, per_word), (y, 2 * per_word))
+    )
+    if is_signed:
+        first -= (first >> width - 1) << width
+    np.testing.assert_array_equal(out, (first - second).astype(np.float32).astype(out.dtype))
+
+
+@triton.jit
 def split_pairs(pairs_ptr, low_ptr, high_ptr, BLOCK: tl.constexpr):
     places = tl.arange(0, BLOCK)
     pairs = tl.load(pairs_ptr + places)

@@ -193,3 +193,24 @@ def test_shifts_by_the_width_or_more(rng, dtype):
     emulate(shifts, x, amount, left, right, N=128)
     np.testing.assert_array_equal(left, np.left_shift(x, amount))
     np.testing.assert_array_equal(right, np.right_shift(x, amount))
+
+
+@deuteron.jit
+def difference(x, y, out, WIDTH: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    fields = tl.load(x + i // 2) >> i % 2 * WIDTH & (1 << WIDTH) - 1
+    tl.store(out + i, (fields - (tl.load(y + i // 2) & (1 << WIDTH) - 1)).to(out.dtype.element_ty))
+
+
+@pytest.mark.parametrize(
+    ("result", "width", "converts"),
+    [(np.float16, 4, False), (np.float16, 9, False), (np.float16, 10, True), (BF16, 6, False), (BF16, 7, True)],
+)
+def test_differences_of_few_bits_are_not_converted(rng, result, width, converts):
+    x, y = (aligned(rng.integers(-(2**31), 2**31, 256).astype(np.int32)) for _ in range(2))
+    out = aligned(np.zeros(512, result))
+    kernel = emulate(difference, x, y, out, WIDTH=width, N=512)
+    assert ("cvt.rn" in kernel.asm["ptx"]) is converts
+    fields = (x.astype(np.int64)[:, None] >> np.array([0, width])).ravel() & (1 << width) - 1
+    expected = fields - (np.repeat(y, 2) & (1 << width) - 1)
+    np.testing.assert_array_equal(out, expected.astype(np.float32).astype(result))

@@ -20,11 +20,13 @@ _TRACED = frozenset({"add", "sub", "shl", "lshr", "ashr", "and"})
 class Arithmetic:
     """Mixed into Builder, which gives `_emit`, `intrinsic` and `fast_math`.
 
-    `definitions` has how integers were made by opcodes with a constant, and by casts: what `fields.py` looks at.
+    `definitions` has how integers were made by opcodes with a constant, and by casts: what `fields.py` looks at;
+    `differences` has the operands of those that were subtracted from each other.
     """
 
     fast_math: str
     definitions: dict[Value, tuple[str, Value, int]]
+    differences: dict[Value, tuple[Value, Value]]
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError
@@ -36,6 +38,8 @@ class Arithmetic:
         result = self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
         if opcode in _TRACED and (number := integer_of(b)) is not None:
             self.definitions[result] = opcode, a, number
+        elif opcode == "sub":
+            self.differences[result] = a, b
         return result
 
     def _float(self, opcode: str, a: Value, b: Value, flags: str | None, hint: str) -> Value:

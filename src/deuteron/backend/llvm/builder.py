@@ -80,6 +80,7 @@ class Builder(Arithmetic, Memory, ControlFlow):
         self._phis = {}
         self.types: dict[str, str] = {}  # of what is computed
         self.definitions = {}
+        self.differences = {}
         # a parameter's type may carry attributes ("ptr noalias"); as an operand it has none
         names = [self._unique(hint) for _, hint in parameters]
         self._parameters = [f"{type} %{text}" for (type, _), text in zip(parameters, names, strict=True)]

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from deuteron.backend.cuda.instructions.differences import differences_below_exponents
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.fields import Field, number_of
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, vector_const
@@ -54,7 +55,7 @@ def convert(b: Builder, values: Sequence[Value], type: str, is_signed: bool) -> 
     fitting = [value for value, number in numbers.items() if exponents.fits(number)]
     if type == "float":
         return {value: exponents.single(numbers[value]) for value in fitting} if len(fitting) > 1 else {}
-    results: dict[Value, Value] = {}
+    results = differences_below_exponents(b, values, type, is_signed)  # of none of the others
     bytes = [value for value, number in numbers.items() if exponents.is_byte(number)]
     signed, unsigned = ([v for v in bytes if numbers[v].is_signed == has_sign] for has_sign in (True, False))
     kinds = (exponents.pair, fitting), (exponents.pair_of_bytes, signed), (exponents.pair_of_bytes, unsigned)
