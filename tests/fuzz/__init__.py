@@ -3,7 +3,9 @@
 python -m tests.fuzz --seed 1 --count 1000 --executors cpu,cuda:80,cuda:90
 
 generator/    a seed -> a kernel as Python source, its arguments, grid and options
+mutator/      or one of real kernels, changed by random edits
 case.py       such a program, its arrays, and its text as a stand-alone file
+validity.py   which programs have one meaning: accesses in bounds, no races, an end
 perturb/      the interpreter with every licence that the language gives taken at random
 exactness.py  which numbers, sums and products are exact, so that they are the same in any order
 oracle.py     what memory has to hold after the launch, element by element

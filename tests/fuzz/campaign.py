@@ -21,6 +21,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.executors import Outcome, run_case
 from tests.fuzz.generator import generate
 from tests.fuzz.shrink import shrink
+from tests.fuzz.validity import is_valid
 from tests.fuzz.worker import Worker
 
 CONFIRMING_RUNS = 40
@@ -130,10 +131,13 @@ def _confirmed(case: Case, outcome: Outcome, worker: Worker, timeout: float) -> 
 
 
 def _take_down(campaign: Campaign, case: Case, outcome: Outcome, worker: Worker, report: Report, lock, tell) -> None:
-    """Shrink it, tell, and write it to the folder, unless there is one like it."""
+    """Shrink it, tell, and write it to the folder, unless there is one like it. What is valid stays so."""
     executors = [outcome.executor] if outcome.executor in campaign.executors else []
+    has_meaning = is_valid(case)
 
     def found(candidate: Case) -> Outcome | None:
+        if has_meaning and not is_valid(candidate):
+            return None
         outcomes = worker.run(candidate, executors, campaign.timeout, SHRINKING_RUNS)
         return next((o for o in outcomes if o.signature == outcome.signature), None)
 

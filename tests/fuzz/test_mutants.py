@@ -6,10 +6,10 @@ import pytest
 
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.case import Argument, Case
-from tests.fuzz.mutator import mutate
+from tests.fuzz.mutator import SERIES, mutate
 from tests.fuzz.mutator.mutant import EDITS, Mutant, Unfit
 from tests.fuzz.mutator.originals import EXAMPLES, original
-from tests.fuzz.mutator.validity import lowered, valid, written
+from tests.fuzz.validity import lowered, valid, written
 
 SEEDS = range(500, 524, 2)
 
@@ -26,7 +26,7 @@ def test_no_difference(seed, tmp_path):
 
 def test_a_seed_gives_one_mutant():
     assert mutate(3) == mutate(3)
-    assert mutate(3).source != mutate(4).source
+    assert mutate(3).source != mutate(3 + SERIES).source
 
 
 def test_an_original_is_one_program_of_all_it_calls():
@@ -58,8 +58,12 @@ def test_programs_that_race_become_one(line, programs):
 
 
 def test_what_has_no_meaning():
-    out_of_bounds, without_end = _program("tl.store(out + 64, 1)"), _program("while True:", "    tl.store(out, 1)")
-    for case in (out_of_bounds, without_end):
+    out_of_bounds, without_end = (
+        _program("tl.store(out + 64, 1)"),
+        _program("while tl.load(x) > 0:", "    tl.store(out, 1)"),
+    )
+    several = _program("tl.store(out + tl.arange(0, 32) // 2, tl.arange(0, 32))")
+    for case in (out_of_bounds, without_end, several):
         assert valid(case, lowered(case)) is None
     assert lowered(_program("tl.store(out, nothing)")) is None
     case = _program("tl.store(out, tl.load(x))")
@@ -78,3 +82,10 @@ def test_edits_leave_syntax(family):
             continue
         made += mutant.case().source != ""
     assert made
+
+
+def test_what_a_scan_combines_by_stays():
+    combine = "@triton.jit\ndef add(a, b):\n    return a + b\n\n\n"
+    case = _program("tl.store(out, tl.sum(tl.associative_scan(tl.load(x + tl.arange(0, 8)), 0, add)))")
+    mutant = Mutant(case.with_(source=combine + case.source), random.Random(0))
+    assert {place.function.name for place in mutant.places()} == {"kernel"}

@@ -4,7 +4,6 @@
 
 originals.py    a launch as a program of the fuzzer
 mutant.py       what an edit changes, and where it can
-validity.py     which mutants have one meaning: accesses in bounds, no races, an end
 sizes.py, types.py, masks.py, loops.py, shifted.py, expressions.py, accesses.py, joined.py    the edits
 
 An edit knows the syntax alone. One that the frontend refuses, or that leaves no valid program, is taken back; what the
@@ -16,15 +15,18 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tests.fuzz.case import Case
 from tests.fuzz.mutator import accesses, expressions, joined, loops, masks, shifted, sizes, types  # noqa: F401 (add edits)
 from tests.fuzz.mutator.mutant import EDITS, Mutant, Unfit
 from tests.fuzz.mutator.originals import original
-from tests.fuzz.mutator.validity import Failed, lowered, valid, written
+from tests.fuzz.validity import Failed, lowered, valid, written
 
-EDITS_OF_A_MUTANT = (1, 2, 3, 4, 6, 8, 12)
+SERIES = 8
+"""Mutants of one kernel, each of the one before it: most of the time goes into finding edits that leave it valid."""
+EDITS_OF_A_STEP = (1, 2, 3)
 FREQUENCY = {"joined": 0.1}
 TRIES = 6
 """Edits of one family until one is taken."""
@@ -32,21 +34,45 @@ TRIES = 6
 
 def mutate(seed: int, families: Collection[str] = ()) -> Case:
     """`families`: of edits, that there are much of."""
-    rng = random.Random(seed)
-    weights = [FREQUENCY.get(f, 1) * (8 if f in families else rng.choice((0.3, 1, 1, 3))) for f in EDITS]
+    steps = _series(seed // SERIES, tuple(families))
+    while len(steps.mutants) <= seed % SERIES:
+        steps.next()
+    case = steps.mutants[seed % SERIES].with_(seed=seed)
     try:
-        case = _valid_original(seed, rng)
-        for _ in range(rng.choice(EDITS_OF_A_MUTANT)):
-            case = _edited(case, EDITS[rng.choices(list(EDITS), weights)[0]], rng)
         return _named(case, written(case, lowered(case)))
-    except Failed as failed:
-        return failed.case
+    except Failed:
+        return case
 
 
-def _valid_original(seed: int, rng: random.Random) -> Case:
+@dataclass
+class _Series:
+    """An original, and edits until one makes a case that the frontend or the interpreter fails at."""
+
+    rng: random.Random
+    weights: list[float]
+    mutants: list[Case]
+
+    def next(self) -> None:
+        case = self.mutants[-1]
+        try:
+            for _ in range(self.rng.choice(EDITS_OF_A_STEP)):
+                case = _edited(case, EDITS[self.rng.choices(list(EDITS), self.weights)[0]], self.rng)
+        except Failed as failed:
+            case = failed.case
+        self.mutants.append(case)
+
+
+@lru_cache(maxsize=4)
+def _series(number: int, families: tuple[str, ...]) -> _Series:
+    rng = random.Random(number)
+    weights = [FREQUENCY.get(f, 1) * (8 if f in families else rng.choice((0.3, 1, 1, 3))) for f in EDITS]
+    return _Series(rng, weights, [_valid_original(rng)])
+
+
+def _valid_original(rng: random.Random) -> Case:
     """With the floats that it got it may not end, or a place may be out of bounds."""
     while True:
-        case = original(rng).with_(seed=seed)
+        case = original(rng)
         found = valid(case, lowered(case))
         if found is not None:
             return found

@@ -186,7 +186,7 @@ def _fill(rng: random.Random, array: np.ndarray, before: int) -> tuple[Any, int]
         return tuple([0] * before + flat.tolist()), 0
     if array.dtype.kind in "iu" and array.min() >= 0:
         return "index", int(array.max()) + 1
-    if array.dtype.kind not in "iub" and np.isnan(flat.astype(np.float64)).all():
+    if array.dtype.kind not in "iub" and np.isnan(flat).all():
         return "poison", 0
     return rng.choice(("small", "small", "small", "normal", "normal", "special")), 0
 

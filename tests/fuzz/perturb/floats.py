@@ -17,7 +17,7 @@ from deuteron.ir import casts
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.types import element_type_of, f32, f64, is_float
-from tests.fuzz.exactness import LEAST_NORMAL, MANTISSA, wider
+from tests.fuzz.exactness import LARGEST, LEAST_NORMAL, MANTISSA, wider
 from tests.fuzz.perturb.noise import Noise, Wrappers
 
 ULPS = 4
@@ -61,14 +61,27 @@ class Floats:
         }
 
     def _product(self, rule: Rule) -> Rule:
-        """It may be fused with the sum after it: then it is not rounded. Of many factors the order is free."""
+        """It may be fused with the sum after it: then it is not rounded, to infinity either. Of many factors the order
+        is free.
+        """
 
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
-            is_free = self._noise.licence.fuses or self._noise.is_combining
-            return self._noise.rounded(op, result, np.multiply(wider(a), wider(b))) if is_free else result
+            if not (self._noise.licence.fuses or self._noise.is_combining):
+                return result
+            exact = np.multiply(wider(a), wider(b))
+            return self._unless_too_large(op, self._noise.rounded(op, result, exact), exact)
 
         return perturbed
+
+    def _unless_too_large(self, op, result: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """The largest number for infinity, by lot, where the exact one is finite."""
+        is_too_large, element = np.isinf(result) & np.isfinite(exact), element_type_of(op.results[0].type)
+        if element not in LARGEST or not np.any(is_too_large):
+            return result
+        self._noise.licence.taken += 1
+        largest = np.copysign(LARGEST[element], exact)
+        return np.where(is_too_large & (self._noise.coins(result) < 1), largest, result)[()].astype(result.dtype)
 
     def _sum(self, rule: Rule) -> Rule:
         """Of many terms the order is free: each sum on the way may be rounded otherwise."""

@@ -62,7 +62,7 @@ class Memory:
             if self._order(ptr) is None:
                 return rule(ctx, op, ptr, value, *rest)
             active = np.ones(np.size(ptr), bool) if mask is None else np.ravel(mask)
-            return rule(ctx, op, ptr, self._noise.anything(value, _disagree(ptr, value, active)), *rest)
+            return rule(ctx, op, ptr, self._noise.anything(value, disagree(ptr, value, active)), *rest)
 
         return perturbed
 
@@ -114,7 +114,7 @@ class Memory:
             store(ctx, op, ptr, np.copysign(np.float32(0), sums), is_subnormal)
 
 
-def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
+def disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
     """The lanes whose address another active lane stores something else to."""
     flat, stored = np.ravel(addresses), np.ravel(value)
     _, first, group = np.unique(flat[active], return_index=True, return_inverse=True)

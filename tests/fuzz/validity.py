@@ -1,11 +1,13 @@
-"""Which mutants mean one thing: programs that the frontend takes, whose accesses are in bounds and do not race.
+"""Which programs mean one thing: programs that the frontend takes, whose accesses are in bounds and do not race.
 
     module = lowered(case)          None where the frontend refuses it; what it fails at otherwise is raised: a finding
     valid(case, module)             the case, of one program if its programs race; None if it has no meaning, or no end
+    is_valid(case)                  whether it is as it stands; what the frontend fails at is
     written(case, module)           the arrays that it writes to
 
 Programs race where one of them writes what another one reads or writes, not both by atomics. Within a program memory
-is accessed in the order of the text, so that a single program has one meaning.
+is accessed in the order of the text, so that a single program has one meaning, unless one store puts several values to
+one place.
 """
 
 from __future__ import annotations
@@ -16,16 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from deuteron.errors import InternalError, MemoryAccessError, UsageError
+from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.frontend import lower_function
 from deuteron.interpreter.allocation import Buffer, Memory, Piece
 from deuteron.interpreter.arguments import bind_arguments
+from deuteron.interpreter.described import Described
 from deuteron.interpreter.executor import Executor, kernel_of
+from deuteron.interpreter.memory import block_lanes
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.types import is_float
 from tests.fuzz.case import Case
 from tests.fuzz.executors import REFUSALS, source_of
+from tests.fuzz.perturb.memory import disagree
 
 MOST_OPS = 30_000
 MOST_ELEMENTS = 3_000_000
@@ -34,8 +41,8 @@ MOST_ELEMENTS = 3_000_000
 ATOMIC = frozenset(op.name for op in (AtomicCASOp, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp))
 
 
-class TooLong(UsageError):
-    """A program that does not end soon."""
+class Meaningless(UsageError):
+    """A program that does not end soon, or that stores several values to one place at once."""
 
 
 class Failed(Exception):
@@ -73,6 +80,14 @@ def valid(case: Case, module: Any) -> Case | None:
     return None
 
 
+def is_valid(case: Case) -> bool:
+    try:
+        module = lowered(case)
+        return module is not None and valid(case, module) == case
+    except Failed:
+        return True
+
+
 def written(case: Case, module: Any) -> set[str]:
     """The names of the arrays that a valid program writes to."""
     accesses = _accesses(case, module)
@@ -90,11 +105,21 @@ def _accesses(case: Case, module: Any) -> _Accesses | None:
         for number, (z, y, x) in enumerate(product(*map(range, reversed(grid)))):
             memory.program = number
             executor.run(kernel, bound, (x, y, z))
-    except (MemoryAccessError, *REFUSALS) as error:
+    except DeuteronError as error:  # an access out of bounds, a step of a loop that is not positive, ...
         if isinstance(error, InternalError):
             raise Failed(case) from error
         return None
     return memory
+
+
+def _disagrees(op: StoreOp, ptr: Any, value: np.ndarray, mask: np.ndarray | None = None) -> bool:
+    """Whether lanes of one store have one place and not one value: which of them stays is not said. Floats that are
+    the same here may be rounded otherwise, or have another sign of zero."""
+    if isinstance(ptr, Described):
+        ptr, mask = block_lanes(ptr, op, op.value.type)
+    active = np.ones(np.size(ptr), bool) if mask is None else np.ravel(mask)
+    told_apart = np.arange(np.size(ptr)) if is_float(op.value.type) else value
+    return bool(active.any() and disagree(ptr, told_apart, active).any())
 
 
 PLAIN, WRITTEN, SHARED = 1, 2, 4
@@ -132,11 +157,13 @@ def _watched(memory: _Accesses) -> dict[str, Rule]:
     def watched(name: str, rule: Rule) -> Callable:
         def run(ctx: Any, op: Any, *operands: Any) -> Any:
             memory.op_name = name
+            if name == StoreOp.name and _disagrees(op, *operands):
+                raise Meaningless("a store of several values to one place")
             outcome = rule(ctx, op, *operands)
             left[0] -= 1
             left[1] -= np.size(outcome) if isinstance(outcome, np.ndarray) else 1
             if min(left) < 0:
-                raise TooLong("the program does not end soon")
+                raise Meaningless("the program does not end soon")
             return outcome
 
         return run
