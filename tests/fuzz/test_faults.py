@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -16,6 +16,8 @@ from deuteron.runtime import fast_launch, kernel_caches, specialise
 from tests.fuzz import campaign
 from tests.fuzz.case import Argument, Case
 from tests.fuzz.executors import Outcome, run_case
+from tests.fuzz.generator import generate
+from tests.fuzz.mutator import mutate
 from tests.fuzz.shrink import shrink
 
 
@@ -32,11 +34,13 @@ class HereAndNow:
         return list(run_case(case, executors, lambda place: None, runs))
 
 
-def hunt(monkeypatch: pytest.MonkeyPatch, executor: str, shrink_seconds: float = 0) -> campaign.Report:
+def hunt(
+    monkeypatch: pytest.MonkeyPatch, executor: str, shrink_seconds: float = 0, make: Callable[[int], Case] = generate
+) -> campaign.Report:
     """Until something is found; the seeds are some that soon meet the faults of this file."""
     monkeypatch.setattr(campaign, "Worker", HereAndNow)
     monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
-    found = campaign.Campaign(7000, 40, (executor,), shrink_seconds=shrink_seconds, most=1)
+    found = campaign.Campaign(7000, 40, (executor,), shrink_seconds=shrink_seconds, most=1, make=make)
     return campaign.run(found)
 
 
@@ -58,6 +62,13 @@ def test_a_wrong_fold(monkeypatch):
     """x + y is taken to be x, where they are floats."""
     monkeypatch.setitem(FOLDS, "arith.addf", lambda op: [op.lhs])
     report = hunt(monkeypatch, "cpu")
+    assert report.findings, report.table()
+
+
+def test_a_wrong_fold_in_a_mutant(monkeypatch):
+    """x + y is taken to be x, where they are floats, in a real kernel."""
+    monkeypatch.setitem(FOLDS, "arith.addf", lambda op: [op.lhs])
+    report = hunt(monkeypatch, "cpu", make=mutate)
     assert report.findings, report.table()
 
 
