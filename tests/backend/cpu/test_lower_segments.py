@@ -165,8 +165,57 @@ def test_no_division_of_vectors_and_nothing_gathered_in_segments(lower_python, l
 def test_what_changes_rarely_is_divided_outside(lower_python, lower_module):
     """A constant that vectors fit in does not keep divisions by arguments in them, as before: 0.1 of torch's speed."""
     llir = lower_module(lower_python(heads_first, [X, X, 4096, 32, 2], {"D": 64, "BLOCK": 1024})).llir
-    labels = [line for line in llir.splitlines() if re.fullmatch(r"segment[.0-9]*:.*", line)]
+    labels = [line for line in llir.splitlines() if re.fullmatch(r"(run|segment)[.0-9]*:.*", line)]
     assert len(labels) == 2, labels
+
+
+def permuted(x, out, first, total, n, m, k, t, u, BLOCK: tl.constexpr, STEP: tl.constexpr, WIDE: tl.constexpr):
+    """Digits of digits: of numbers that may be negative, by numbers that may be, too."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = STEP * at + first
+    i = i.to(tl.int64) if WIDE else i
+    low, rest = i % n, i // n
+    middle, high = rest % m, rest // m
+    place = low + middle * t + high % k * u + 7 * (high // k)
+    is_there = (place >= 0) & (place < 4096)
+    tl.store(
+        out + at, tl.load(x + place, mask=is_there & (at < total), other=-5) * 8 + (rest & 7), mask=at < total + 40
+    )
+
+
+@pytest.mark.parametrize(
+    "first, n, m, k, step, wide",
+    [
+        (0, 32, 5, 3, 1, False),
+        (0, 80, 1, 7, 1, True),
+        (5, 24, 2, 1, 3, False),
+        (-700, 33, 4, 5, 1, False),
+        (-700, 33, -4, 5, 1, True),
+        (-90, -17, 3, 2, 1, False),
+        (11, 1 << 30, 1 << 30, 9, 1, False),
+        (40, 9, 1 << 30, 1 << 30, 1, False),
+        ((1 << 31) - 500, 60, 7, 1 << 20, 1, False),
+        ((1 << 31) - 1200, 100, 3, 4, 2, False),
+        ((1 << 31) - 2600, 100, 3, 4, 2, True),
+        (-(1 << 31), 50, 6, 9, 1, True),
+        (3, 50, 0, 4, 1, False),
+    ],
+)
+def test_digits_of_digits_count_up(compare, rng, first, n, m, k, step, wide):
+    x = rng.integers(0, 1000, 4096).astype(np.int32)
+    options = {"BLOCK": 512, "STEP": step, "WIDE": wide}
+    for total in (1024, 777, 500, 0):
+        compare(permuted, [x, np.zeros(1024, np.int32), first, total, n, m, k, 41, 300], options, grid=(2,))
+
+
+def test_segments_are_counted_without_divisions(lower_python, lower_module):
+    arguments = [X, X, 0, 4096, 100, 7, 3, 100, 700]
+    llir = lower_module(lower_python(permuted, arguments, {"BLOCK": 1024, "STEP": 1, "WIDE": False})).llir
+    run, segment = (
+        re.search(rf"\n{label}[.0-9a-z]*:.*?\n *br ", llir, re.DOTALL).group() for label in ("run", "segment")
+    )
+    assert "sdiv" in run and "srem" in run
+    assert "div" not in segment and "rem" not in segment
 
 
 def divided(x, quotients, rests, n, BLOCK: tl.constexpr):

@@ -109,9 +109,11 @@ class Emitter:
         """The same, of bounds that are not negative, a whole number of steps apart, and not close to the highest."""
         return self._open([start], Counter(step, stop, "ult", "nuw nsw"), carried, hint, False)
 
-    def open_jumps(self, start: Value, stop: Value, hint: str = "i") -> OpenLoop:
-        """The same, of a loop with at least one iteration, whose body sets `counter.after` to where it goes on."""
-        return self._open([start], Jumps(stop), (), hint, True)
+    def open_jumps(self, start: Value, stop: Value, hint: str = "i", others: Sequence[Value] = ()) -> OpenLoop:
+        """The same, of a loop with at least one iteration, whose body sets `counter.after` to where it goes on; and
+        `counter.others`, what else it counts, from these numbers on.
+        """
+        return self._open([start, *others], Jumps(stop), (), hint, True)
 
     def _open(
         self,

@@ -140,7 +140,9 @@ class NestLoops:
             return _at(index, entries)
 
         chosen, extent = self.vectorisation, self.nest.shape[axis]
-        loops, entry = open_segments(self.ctx, chosen.segments, extent, chosen.lanes, at)
+        limits = find_limits(self.ctx.plan, self.nest, axis)
+        known = limits.limits if limits else ()
+        loops, entry = open_segments(self.ctx, chosen.segments, known, extent, chosen.lanes, at)
         self._loops.append(loops)
         self._axes[axis] = [entry]
 

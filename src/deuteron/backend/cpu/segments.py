@@ -1,16 +1,20 @@
 """Emits the segments of a nest whose divisions have one quotient in each (`plan/segments.py`).
 
-for (i = 0; i < extent; i = stop):                  x0, q0, r0: of element i
-    stop = min(extent, i + room)                    the first element with another quotient
-    (the same again from i to stop, for the divisions that change more often)
-    for (j = i; j < stop; j += lanes):              x // d: q0;  x % d: r0 + (j - i) * step + [0, step ...]
-        body, with the lanes on that are below stop - j
+for (i = 0; i < extent; i = end):                       x, q, r: of element i;  q = x // d,  q // c is the same in a run
+    end = min(extent, i + room of the run)              the first element with another quotient of a quotient
+    for (j = i; j < end; j = stop):                     q and q % c count up, without a division
+        stop = min(end, j + room)                       the first element with another q
+        for (k = j; k < stop; k += lanes):              x // d: q;  x % d: the one of j + (k - j) * step + [0, step ...]
+            body, with the lanes on that are below stop - k
+
+Quotients are counted where the number is not negative and the divisor positive; elsewhere a run is one segment.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import AxisIndex, Context
@@ -18,12 +22,20 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, Vector
 from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full
 from deuteron.backend.cpu.plan.indices import Index
+from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
 from deuteron.backend.cpu.plan.segments import SHORTEST, Division, Growth, Segments
+from deuteron.backend.cpu.segment_rooms import (
+    before_wrapping,
+    magnitude,
+    num_elements,
+    room_of_division,
+    room_of_limit,
+    room_of_widened,
+)
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, vector_const
 from deuteron.backend.math.division import safe_divisor
-from deuteron.ir.casts import ExtSIOp
 
 At = Callable[[Index, Axis], AxisIndex]  # the index of a tile where the dimension of the segments has this entry
 
@@ -45,32 +57,156 @@ def are_long(ctx: Context, segments: Segments, first_of: Callable[[Index], AxisI
 def _is_long(ctx: Context, division: Division, index: AxisIndex) -> Value:
     y = ctx.evaluate(division.divisor, index).value
     b = ctx.emitter.innermost()
-    return b.icmp("uge", _magnitude(b, y, division), const(y.type, SHORTEST * division.step))
+    return b.icmp("uge", magnitude(b, y, division), const(y.type, SHORTEST * division.step))
 
 
-def open_segments(ctx: Context, segments: Segments, extent: int, lanes: int, at: At) -> tuple[list[OpenLoop], Axis]:
-    """Open all loops; the entry that the body computes at, for which the results of the divisions are known then."""
-    emitter, loops, known = ctx.emitter, [], ()
-    begin, stop = Axis(const("i32", 0), 1, ctx.nest_level), const("i32", extent)
-    for divisions in segments.levels:
-        loop = emitter.open_jumps(begin.start, stop, "segment")
-        first = Axis(loop.index, 1, emitter.depth)
-        _carry(ctx, known, at, begin, first)
-        rooms = [_room_of_division(ctx, division, at(division.index, first), extent) for division in divisions]
-        rooms += [_room_of_widened(ctx, widened, at(widened.index, first), extent) for widened in segments.widened]
-        b = emitter.innermost()
-        room = functools.reduce(b.umin, [*rooms, b.sub(stop, loop.index)])
-        loop.counter.after = b.add(loop.index, room, "nuw nsw")
-        loops, known, begin, stop = [*loops, loop], (*known, *divisions), first, loop.counter.after
-    inner = emitter.open_jumps(begin.start, stop, "vector")
+def open_segments(
+    ctx: Context, segments: Segments, limits: Sequence[Limit], extent: int, lanes: int, at: At
+) -> tuple[list[OpenLoop], Axis]:
+    """Open all loops; the entry that the body computes at, for which it is known then what divisions give, and
+    comparisons with limits.
+    """
+    emitter = ctx.emitter
+    run = _open_run(ctx, segments, limits, extent, at)
+    segment = _open_segment(ctx, run, segments, at)
+    inner = emitter.open_jumps(segment.entry.start, segment.stop, "vector")
     b = emitter.innermost()
     inner.counter.after = b.add(inner.index, const("i32", lanes), "nuw nsw")
-    left = b.sub(stop, inner.index)
-    on = b.icmp("ult", vector_const("i32", range(lanes)), b.splat(left, lanes))
-    ctx.lanes_on = Vector(on, emitter.depth, b.icmp("uge", left, const("i32", lanes)))
+    elements = b.add(b.splat(inner.index, lanes), vector_const("i32", range(lanes)))
+    on = b.icmp("ult", elements, b.splat(segment.stop, lanes))
+    ctx.lanes_on = Vector(on, emitter.depth, b.icmp("ule", inner.counter.after, segment.stop))
     entry = Axis(inner.index, lanes, emitter.depth)
-    _carry(ctx, known, at, begin, entry)
-    return [*loops, inner], entry
+    _carry(ctx, [*segments.runs, *segments.counted], at, segment.entry, entry)
+    for chained in segments.of_counted:
+        known = ctx.tiles[chained.op.results[0], at(chained.index, segment.entry)]
+        ctx.tiles[chained.op.results[0], at(chained.index, entry)] = known
+    for limit in limits:
+        known = ctx.tiles[limit.op.results[0], at(limit.index, run.entry)]
+        ctx.tiles[limit.op.results[0], at(limit.index, entry)] = known
+    return [run.loop, segment.loop, inner], entry
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A loop over runs or segments: its first element, and where it ends."""
+
+    loop: OpenLoop
+    entry: Axis
+    stop: Value
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A division at the first element of a run: what is divided, the divisor, the remainder; whether its quotient
+    `counts` up, and how far what is divided is from a remainder of 0 to the next one, in a run of which it does.
+    """
+
+    x: Value
+    divisor: Value
+    rest: Value
+    counts: Value
+    distance: Value
+
+
+@dataclass(frozen=True)
+class _Run(_Opened):
+    counted: _Counted
+
+
+def _open_run(ctx: Context, segments: Segments, limits: Sequence[Limit], extent: int, at: At) -> _Run:
+    """The loop over runs, in which only counted quotients, and their remainders, change from segment to segment."""
+    emitter, stop = ctx.emitter, const("i32", extent)
+    loop = emitter.open_jumps(const("i32", 0), stop, "run")
+    first = Axis(loop.index, 1, emitter.depth)
+    rooms = [room_of_division(ctx, division, at(division.index, first), extent) for division in segments.runs]
+    rooms += [room_of_widened(ctx, widened, at(widened.index, first), extent) for widened in segments.widened]
+    rooms += [room_of_limit(ctx, limit, at(limit.index, first), extent) for limit in limits]
+    division = segments.counted[0]
+    of_one = room_of_division(ctx, division, at(division.index, first), extent)
+    counted = _count(ctx, division, at(division.index, first))
+    b = emitter.innermost()
+    of_many = num_elements(b, before_wrapping(b, counted.x, isinstance(division.op, SIGNED)), division.step, extent)
+    for chained in segments.of_counted:
+        of_many = b.umin(of_many, _room_of_chained(ctx, chained, at(chained.index, first), counted, division, extent))
+    for other in segments.counted:
+        ctx.evaluate(other.op.results[0], at(other.index, first))
+    rooms += [b.select(counted.counts, of_many, of_one), b.sub(stop, loop.index)]
+    loop.counter.after = b.add(loop.index, functools.reduce(b.umin, rooms), "nuw nsw")
+    return _Run(loop, first, loop.counter.after, counted)
+
+
+def _count(ctx: Context, division: Division, index: AxisIndex) -> _Counted:
+    """A distance that is never met where the quotient does not count up: a run is one segment then."""
+    x, y = (ctx.evaluate(operand, index).value for operand in division.op.operands)
+    b = ctx.emitter.innermost()
+    if not isinstance(division.op, SIGNED):
+        divisor = safe_divisor(b, y, False)
+        return _Counted(x, divisor, b.urem(x, divisor), const("i1", 1), divisor)
+    divisor, zero = safe_divisor(b, y, True), const(x.type, 0)
+    counts = b.and_(b.icmp("sge", x, zero), b.icmp("sgt", divisor, zero))
+    farthest = const(x.type, 1 << (bit_width(x.type) - 1))
+    return _Counted(x, divisor, b.srem(x, divisor), counts, b.select(counts, divisor, farthest))
+
+
+def _room_of_chained(
+    ctx: Context, chained: Growth, index: AxisIndex, counted: _Counted, division: Division, extent: int
+) -> Value:
+    """How many elements from an index on have the same quotient of a quotient that counts up."""
+    quotient, y = (ctx.evaluate(operand, index).value for operand in chained.op.operands)
+    ctx.evaluate(chained.op.results[0], index)
+    b, signed = ctx.emitter.innermost(), isinstance(chained.op, SIGNED)
+    divisor = safe_divisor(b, y, signed)
+    absolute = b.intrinsic("llvm.abs", y.type, divisor, const("i1", False)) if signed else divisor
+    further = b.sub(b.sub(absolute, const(y.type, 1)), (b.srem if signed else b.urem)(quotient, divisor))
+    left = b.sub(b.sub(counted.divisor, const(y.type, 1)), counted.rest)
+    further, size, left = (_clamped(b, value) for value in (further, counted.divisor, left))
+    return num_elements(b, b.add(b.mul(further, size), left), division.step, extent)
+
+
+def _clamped(b: Builder, value: Value) -> Value:
+    """A number of 64 bits that is not negative, or at most the highest of which a product of two fits."""
+    wide = b.zext(value, "i64") if bit_width(value.type) < 64 else value
+    return b.umin(wide, const("i64", (1 << 31) - 1))
+
+
+def _open_segment(ctx: Context, run: _Run, segments: Segments, at: At) -> _Opened:
+    """The loop over the segments of a run, which counts them; `start`: what is divided where the remainder is 0."""
+    emitter, counted, step = ctx.emitter, run.counted, segments.counted[0].step
+    type, first = counted.x.type, run.entry.start
+    starts = const(type, 0), emitter.innermost().sub(counted.x, counted.rest)
+    loop = emitter.open_jumps(first, run.stop, "segment", starts)
+    _, number, start = loop.counters
+    entry = Axis(loop.index, 1, emitter.depth)
+    _carry(ctx, segments.runs, at, run.entry, entry)
+    b = emitter.innermost()
+    gone = b.mul(_as_wide(b, b.sub(loop.index, first), type), const(type, step))
+    rest = b.sub(b.add(counted.x, gone), start)
+    following = b.add(start, counted.distance)
+    room = _num_steps_in(b, b.sub(following, counted.x), step, b.sub(run.stop, first))
+    stop = b.add(first, room, "nuw nsw")  # computed of nothing but the number of segments: none waits for another
+    loop.counter.after, loop.counter.others = stop, [b.add(number, const(type, 1)), following]
+    for one in (*segments.counted, *segments.of_counted):
+        known = ctx.tiles[one.op.results[0], at(one.index, run.entry)]
+        ctx.tiles[one.op.results[0], at(one.index, entry)] = _in_segment(ctx, one, known, number, rest)
+    return _Opened(loop, entry, stop)
+
+
+def _num_steps_in(b: Builder, growth: Value, step: int, most: Value) -> Value:
+    """How many steps it takes to grow so much, or more, `most` at most; more than that do not wrap around."""
+    if step > 1:
+        one = const(growth.type, 1)
+        growth = b.add(b.udiv(b.sub(growth, one), const(growth.type, step)), one)
+    return b.trunc(b.umin(growth, b.zext(most, growth.type)), "i32") if growth.type != "i32" else b.umin(growth, most)
+
+
+def _in_segment(ctx: Context, one: Growth, known: Fragment, number: Value, rest: Value) -> Fragment:
+    """What a division gives in the segment of a run with this number, whose first remainder is `rest`."""
+    b, depth = ctx.emitter.innermost(), ctx.emitter.depth
+    if isinstance(one, Division):
+        return Uniform(rest if isinstance(one.op, REMAINDERS) else b.add(known.value, number), depth)
+    if not isinstance(one.op, REMAINDERS):
+        return known
+    return Uniform(b.add(known.value, number), depth)
 
 
 def _carry(ctx: Context, divisions: Iterable[Division], at: At, first: Axis, entry: Axis) -> None:
@@ -86,49 +222,12 @@ def _after(ctx: Context, division: Division, known: Fragment, gone: Value, lanes
     if not isinstance(division.op, REMAINDERS):
         return known
     b, type = ctx.emitter.innermost(), known.value.type
-    wide = bit_width(type) > bit_width(gone.type)
-    distance = b.zext(gone, type) if wide else b.trunc(gone, type) if type != gone.type else gone
-    base = b.add(known.value, b.mul(distance, const(type, division.step)))
+    base = b.add(known.value, b.mul(_as_wide(b, gone, type), const(type, division.step)))
     return Affine(base, division.step, lanes, ctx.emitter.depth) if lanes > 1 else Uniform(base, ctx.emitter.depth)
 
 
-def _room_of_division(ctx: Context, division: Division, index: AxisIndex, extent: int) -> Value:
-    """How many elements from an index on have the same quotient, `extent` at most; it may say fewer.
-
-    Of what is negative the quotient changes after a multiple of the divisor, of what is not before one.
-    """
-    x, y = (ctx.evaluate(operand, index).value for operand in division.op.operands)
-    ctx.evaluate(division.op.results[0], index)
-    b, signed = ctx.emitter.innermost(), isinstance(division.op, SIGNED)
-    divisor = safe_divisor(b, y, signed)
-    rest = (b.srem if signed else b.urem)(x, divisor)
-    growth = b.sub(b.sub(_magnitude(b, divisor, division), const(x.type, 1)), rest)
-    if signed:
-        growth = b.select(b.icmp("slt", x, const(x.type, 0)), b.sub(const(x.type, 0), rest), growth)
-    return _num_elements(b, b.umin(growth, _before_wrapping(b, x, signed)), division.step, extent)
-
-
-def _room_of_widened(ctx: Context, widened: Growth, index: AxisIndex, extent: int) -> Value:
-    """How many elements from an index on grow without wrapping."""
-    x, b = ctx.evaluate(widened.op.operands[0], index).value, ctx.emitter.innermost()
-    return _num_elements(b, _before_wrapping(b, x, isinstance(widened.op, ExtSIOp)), widened.step, extent)
-
-
-def _before_wrapping(b: Builder, x: Value, signed: bool) -> Value:
-    """By how much an integer may grow."""
-    return b.sub(const(x.type, (1 << (bit_width(x.type) - signed)) - 1), x)
-
-
-def _num_elements(b: Builder, growth: Value, step: int, extent: int) -> Value:
-    """How many elements there are until so much growth in steps, `extent` at most."""
-    steps = b.udiv(growth, const(growth.type, step)) if step > 1 else growth
-    if bit_width(steps.type) > 32:
-        steps = b.trunc(b.umin(steps, const(steps.type, extent - 1)), "i32")
-    return b.add(b.umin(steps, const("i32", extent - 1)), const("i32", 1))
-
-
-def _magnitude(b: Builder, y: Value, division: Division) -> Value:
-    """Of a divisor, without a sign."""
-    if not isinstance(division.op, SIGNED):
-        return y
-    return b.intrinsic("llvm.abs", y.type, y, const("i1", False))
+def _as_wide(b: Builder, count: Value, type: str) -> Value:
+    """A count of elements as a number of a type."""
+    if bit_width(type) > bit_width(count.type):
+        return b.zext(count, type)
+    return b.trunc(count, type) if type != count.type else count

@@ -43,10 +43,13 @@ class Counter:
 
 @dataclass
 class Jumps:
-    """Of a loop whose body says where it goes on: `after`, beyond the index. Neither has a sign."""
+    """Of a loop whose body says where it goes on: `after`, beyond the index. Neither has a sign. `others`: what else it
+    counts.
+    """
 
     stop: Value
     after: Value | None = None
+    others: Sequence[Value] = ()
 
     def starts(self, start: Value) -> list[Value]:
         return [start]
@@ -55,7 +58,7 @@ class Jumps:
         return b.icmp("ult", counters[0], self.stop)
 
     def following(self, b: Arithmetic, counters: Sequence[Value]) -> list[Value]:
-        return [self.after]
+        return [self.after, *self.others]
 
 
 @dataclass

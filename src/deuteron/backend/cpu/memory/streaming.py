@@ -1,8 +1,8 @@
 """Stores that bypass the caches, in launches which write more than the last cache holds.
 
     streams = programs * num_bytes >= cache and out != x        once for a launch
-    if streams and address % 64 == 0:   store !nontemporal      for each vector
-    else:                               store
+    if streams and address % 64 == 0:   store !nontemporal      for each vector; that a launch streams is asked first,
+    else:                               store                   since most do not
     if streams: fence                                           after the programs: whoever is told that they have run
                                                                 sees what they wrote
 A store otherwise reads the line that it writes into, which more than doubles what an addition of two large arrays takes
@@ -75,12 +75,15 @@ def store_streaming(b: Builder, elements: Value, first: Value, align: int, strea
             b.store(elements, first, align)
             return
         low = b.and_(offset, const("i64", alignments[0] - 1))
-        with b.if_(b.and_(streams, b.icmp("eq", low, const("i64", 0))), "stream") as branch:
+        with b.if_(b.icmp("eq", low, const("i64", 0)), "stream") as branch:
             _store_halves(b, elements, first, alignments[0])
             branch.otherwise()
             store(alignments[1:])
 
-    store(wanted)
+    with b.if_(streams, "streams") as branch:
+        store(wanted)
+        branch.otherwise()
+        store([])
 
 
 def _store_halves(b: Builder, elements: Value, first: Value, align: int) -> None:

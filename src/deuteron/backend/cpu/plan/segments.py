@@ -5,10 +5,11 @@ that have one quotient.
     tl.load(x + i) + tl.load(bias + i // n % c)         n = 784: elements 0 to 783 have one quotient, others another
 
 The nest runs segment by segment: in each the quotients are numbers, the remainders count up, and what is loaded at them
-is one element or neighbours, not gathered. The last vector of a segment has lanes that are off. That is for divisions
-of what grows along the dimension, by what does not change along it; a remainder grows as what is divided does, so that
-it can be divided in turn. It holds of numbers of either sign. Where segments would be too short, which is known before
-the nest for all of them, it runs on vectors that divide.
+is one element or neighbours, not gathered. The last vector of a segment has lanes that are off. From segment to segment
+quotients count up by one, and so do remainders of them (`i // n % c`), in runs of segments of one `i // n // c`. That
+is for divisions of what grows along the dimension, by what does not change along it; a remainder grows as what is
+divided does, so that it can be divided in turn. It holds of numbers of either sign. Where segments would be too short,
+which is known before the nest for all of them, it runs on vectors that divide.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
-from deuteron.backend.cpu.plan.quotients import REMAINDERS
+from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
 from deuteron.backend.cpu.plan.reads import QUOTIENTS
 from deuteron.backend.cpu.plan.roots import Keep, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -65,22 +66,45 @@ class Division(Growth):
 
 @dataclass(frozen=True)
 class Segments:
-    """The divisions at whose boundaries segments end, each before those that divide what it gives; and integers that
-    are widened, which have to grow without wrapping.
+    """The divisions at whose boundaries segments end, each before those that divide what it gives; what may divide
+    their quotients (`chained`); and integers that are widened, which have to grow without wrapping.
     """
 
     divisions: tuple[Division, ...]
     widened: tuple[Growth, ...]
+    chained: tuple[Growth, ...] = ()
 
     @property
-    def levels(self) -> list[tuple[Division, ...]]:
-        """Of divisions of one number those by products of more arguments come first: they change less often, and are
-        not done again for the segments of the others, whatever order that makes.
+    def counted(self) -> tuple[Division, ...]:
+        """Those whose quotient counts up by one from segment to segment: of one number by one number, which ends
+        segments most often. That is taken to be of a remainder, by a constant, or by the fewest arguments.
         """
-        dividend = self.divisions[0].op.operands[0]
-        factors = {one: _num_factors(one.divisor) for one in self.divisions if one.op.operands[0] == dividend}
-        rare = tuple(one for one, count in factors.items() if count > min(factors.values()))
-        return [*([rare] if rare else []), tuple(one for one in self.divisions if one not in rare)]
+        last = max(self.divisions, key=self._frequency)
+        return tuple(one for one in self.divisions if _divides_alike(one, last))
+
+    @property
+    def runs(self) -> tuple[Division, ...]:
+        """The other ones: what they give is known of a run of segments, whatever order that makes."""
+        return tuple(one for one in self.divisions if one not in self.counted)
+
+    @property
+    def of_counted(self) -> tuple[Growth, ...]:
+        """The divisions of quotients that count up."""
+        quotients = {(one.op.results[0], one.index) for one in self.counted if not isinstance(one.op, REMAINDERS)}
+        return tuple(one for one in self.chained if (one.op.operands[0], one.index) in quotients)
+
+    def _frequency(self, division: Division) -> tuple[int, int, int]:
+        """The greater the more often, of what is likely."""
+        number = constant_value(division.divisor)
+        return self._depth(division), -_num_factors(division.divisor), -abs(number or 0)
+
+    def _depth(self, division: Division) -> int:
+        """Of how many remainders of each other it divides the last one."""
+        made = {one.op.results[0]: one for one in self.divisions}
+        depth = 0
+        while (division := made.get(division.op.operands[0])) is not None:
+            depth += 1
+        return depth
 
     @property
     def unknown(self) -> list[Division]:
@@ -101,7 +125,17 @@ def find_segments(plan: Plan, nest: Nest, axis: int) -> tuple[Segments, list[Acc
     accesses = accesses_of(plan, nest, steps)
     if not steps.divisions or not all(_can_be_masked(access, axis) for access in accesses):
         return None
-    return Segments(tuple(steps.divisions), tuple(steps.widened)), accesses
+    return Segments(tuple(steps.divisions), tuple(steps.widened), tuple(steps.chained)), accesses
+
+
+def _divides_alike(one: Division, other: Division) -> bool:
+    """Whether two have the same quotient."""
+    if isinstance(one.op, SIGNED) != isinstance(other.op, SIGNED) or one.index != other.index:
+        return False
+    dividend, divisor = zip(one.op.operands, other.op.operands, strict=True)
+    numbers = [constant_value(value) for value in divisor]
+    is_one_number = divisor[0] == divisor[1] or (numbers[0] == numbers[1] and None not in numbers)
+    return dividend[0] == dividend[1] and is_one_number
 
 
 def _num_factors(value: SSAValue) -> int:
@@ -129,10 +163,15 @@ class _StepsInSegments(Steps):
         self._axis = axis
         self.divisions: list[Division] = []
         self.widened: list[Growth] = []
+        self.chained: list[Growth] = []
 
     def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
         step, (value, index, axis) = super()._compute(taken), taken
-        if axis != self._axis or step == 0 or value in self._plan.places or not isinstance(value.owner, Operation):
+        if axis != self._axis or value in self._plan.places or not isinstance(value.owner, Operation):
+            return step
+        if step == 0:
+            if isinstance(value.owner, QUOTIENTS) and axis in index:
+                self.chained.append(Growth(value.owner, index, 0))
             return step
         if not isinstance(value.owner, WIDENING + QUOTIENTS):
             return step
