@@ -159,6 +159,10 @@ def run_from(start: int, seed: int, done: int) -> None:
 
 def main() -> int:
     """A fault on the GPU ends a CUDA context for good, so the cases run in child processes."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        sys.exit(f"this needs a GPU: {error}")
     seed, results = int(np.random.default_rng().integers(2**31)), b""
     while len(results) < len(ALL_CASES):
         read, write = os.pipe()
