@@ -160,3 +160,56 @@ def test_many_loads_one_after_the_other_are_not_repeated_in_all_threads_of_a_row
     expected[found] = np.arange(32)
     np.testing.assert_array_equal(out, expected)
     assert kernel.asm["ptx"].count("ld.global") == loads
+
+
+@deuteron.jit
+def stacked(x, out, n, BLOCK: tl.constexpr):
+    """As a compiler of programs stacks the turned halves of pairs."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    even, pair = i % 2 < 1, i // 2
+    first, second = tl.load(x + 2 * pair, even, other=0.0), tl.load(x + 2 * pair + 1, even, other=0.0)
+    third, fourth = tl.load(x + 2 * pair, i % 2 >= 1, other=0.0), tl.load(x + 2 * pair + 1, i % 2 >= 1, other=0.0)
+    tl.store(out + i, tl.where(even, first - second, third + fourth))
+
+
+def test_pairs_are_stored_in_the_vectors_of_their_store(rng):
+    x, out = aligned(rng.integers(-9, 9, 2048).astype(np.float32)), aligned(np.zeros(2048, np.float32))
+    kernel = emulate(stacked, x, out, 2048, BLOCK=1024, grid=(2,))
+    a, b = x.reshape(-1, 2).T
+    np.testing.assert_array_equal(out.reshape(-1, 2), np.stack([a - b, a + b], 1))
+    assert len(instructions_with(kernel, "st.global")) == 2 and kernel.metadata.shared == 0
+
+
+@deuteron.jit
+def unpacked(q, scales, out, n, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    fields = tl.load(q + i // 2, mask=i < n, other=0) >> (i % 2 * 4).to(tl.uint8) & 15
+    tl.store(out + i, (fields * tl.load(scales + i // GROUP, mask=i < n, other=0.0)).to(tl.float16), mask=i < n)
+
+
+def test_scales_move_where_what_they_scale_moved(rng):
+    """Sixteen neighbours for the bytes, eight for the halves: the scales go to the first, then both to the second."""
+    q, scales = aligned(rng.integers(0, 255, 2048).astype(np.uint8)), aligned(rng.integers(1, 9, 32).astype(np.float32))
+    out = aligned(np.zeros(4096, np.float16))
+    kernel = emulate(unpacked, q, scales, out, 4096 - 16, GROUP=128, BLOCK=2048, grid=(2,))
+    fields = np.stack([q & 15, q >> 4], 1).ravel() * scales.repeat(128)
+    np.testing.assert_array_equal(out, np.where(np.arange(4096) < 4080, fields, 0))
+    assert kernel.metadata.shared == 0
+
+
+@deuteron.jit
+def masks_beside(x, biases, out, positive, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    y = tl.load(x + i) + tl.load(biases + i // 64)
+    tl.store(out + i, y)
+    tl.store(positive + i, y > 0)
+
+
+def test_a_store_that_is_not_alone_stays_where_its_value_is(rng):
+    """Eight bytes in a thread would load a bias less, but the floats are stored in fours."""
+    x, biases = aligned(rng.integers(-9, 9, 1024).astype(np.float32)), aligned(np.arange(16, dtype=np.float32) - 8)
+    out, positive = aligned(np.zeros(1024, np.float32)), aligned(np.zeros(1024, np.bool_))
+    kernel = emulate(masks_beside, x, biases, out, positive, BLOCK=1024)
+    np.testing.assert_array_equal(out, x + biases.repeat(64))
+    np.testing.assert_array_equal(positive, out > 0)
+    assert kernel.metadata.shared == 0
