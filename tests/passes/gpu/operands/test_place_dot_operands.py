@@ -117,7 +117,7 @@ def test_dots_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, c
 
 
 def test_dots_that_are_too_large_or_without_an_instruction_stay():
-    large = place(dot, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=128)
+    large = place(dot, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=256)
     small = place(dot, "fp16", LEFT=True, RIGHT=True, M=4, N=8, K=16)
     assert not ops(large, LocalAllocOp) and not ops(small, LocalAllocOp)
 
