@@ -40,7 +40,7 @@ def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:
         return ttir.optimise(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["tile"])
 
     def assign_layouts(module: ModuleOp, unit: Unit) -> Made:
-        from deuteron.passes.gpu.fewer_stages import with_room
+        from deuteron.passes.gpu.fit_shared import with_room
 
         def made_for(config: GPUConfig, module: ModuleOp) -> ModuleOp:
             return ttir.run_pipeline(module, unit, gpu_pipelines(config)["gpu"]).product

@@ -29,9 +29,6 @@ AnyDot = AnyThreadDot | WarpGroupDotOp
 # With so many, to compute an operand takes longer than to multiply it; mma.sync takes K in the order in which threads
 # read words of what it is computed of, wgmma two neighbours of 16 bits. Not measured.
 FEW_COLUMNS = 16
-# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Latent attention of 64
-# queries of 512 and 64 keys has room: by mma.sync, with all in registers, it took four times as long as Triton's.
-MAX_SHARE = 3 / 5
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
@@ -54,18 +51,18 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     columns = unit.columns * warp_group_warps((m, n), num_warps)[1]
     if n < columns:
         return f"it takes {columns} columns, there are {n}"
-    return type_obstacle(op, unit) or _room_obstacle(op, config.machine) or _computing_obstacle(op, config)
+    return type_obstacle(op, unit) or _room_obstacle(op, config) or _computing_obstacle(op, config)
 
 
-def _room_obstacle(op: AnyThreadDot, machine: GPU) -> str | None:
-    if has_room(op, machine):
+def _room_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:
+    if has_room(op, config):
         return None
-    return f"its operands take {_operand_bytes(op)} bytes, more than {MAX_SHARE:.0%} of shared memory"
+    return f"its operands take {_operand_bytes(op)} bytes, more than {config.operand_share:.0%} of shared memory"
 
 
-def has_room(op: AnyThreadDot, machine: GPU) -> bool:
+def has_room(op: AnyThreadDot, config: GPUConfig) -> bool:
     """Whether both operands may be in shared memory."""
-    return _operand_bytes(op) <= MAX_SHARE * machine.shared.max_bytes
+    return _operand_bytes(op) <= config.operand_share * config.machine.shared.max_bytes
 
 
 def _operand_bytes(op: AnyThreadDot) -> int:

@@ -1,9 +1,10 @@
 """Fewer stages, where shared memory has no room for what loops keep there of as many as were asked for.
 
     num_stages=3: 240 KB of 227    ->    num_stages=2: 176 KB, and a remark on the function
+    num_stages=1: 256 KB           ->    operands of all dots in registers, and remarks on the dots
 
-What else than its rings a kernel needs is known in the end alone, so that all passes run once more. Where no number of
-stages fits the first stays, which is an error when it is lowered: autotuners count on it.
+What else than its rings a kernel needs is known in the end alone, so that all passes run once more. Where nothing fits
+the first stays, which is an error when it is lowered: autotuners count on it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from xdsl.ir import Operation
 
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
@@ -28,17 +30,26 @@ _HINT = "tt.num_stages"
 def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig, ModuleOp], ModuleOp]) -> ModuleOp:
     """What passes make of a module, with the most stages with which it fits."""
     most = max((_stages_of(loop, config.num_stages) for loop in nested_ops(module, scf.ForOp)), default=1)
-    kept = module.clone() if most > 1 else module
+    has_dots = bool(nested_ops(module, DotOp))
+    kept = module.clone() if most > 1 or has_dots else module
     first = made_for(config, module)
     if _fits(first, config):
         return first
     for num_stages in range(most - 1, 0, -1):
-        lean = replace(config, num_stages=min(num_stages, config.num_stages))
-        made = made_for(lean, _with_stages(kept, num_stages))
+        made = made_for(_with_fewer(config, num_stages), _with_stages(kept, num_stages))
         if _fits(made, config):
             _tell(made, most, num_stages)
             return made
+    if has_dots:
+        made = made_for(replace(_with_fewer(config, 1), operand_share=0), _with_stages(kept, 1))
+        if _fits(made, config):
+            _tell_dots(made, config)
+            return made
     return first
+
+
+def _with_fewer(config: GPUConfig, num_stages: int) -> GPUConfig:
+    return replace(config, num_stages=min(num_stages, config.num_stages))
 
 
 def _fits(module: ModuleOp, config: GPUConfig) -> bool:
@@ -64,3 +75,9 @@ def _tell(module: ModuleOp, asked: int, num_stages: int) -> None:
     reason = f"shared memory has no room for {asked} stages of loops, beside what else the kernel needs"
     for func in nested_ops(module, FuncOp):
         remark(func, Kind.FEWER_STAGES, reason, num_stages=num_stages)
+
+
+def _tell_dots(module: ModuleOp, config: GPUConfig) -> None:
+    """It replaces that operands are more than none of shared memory."""
+    for dot in nested_ops(module, DotOp) if config.machine.wgmma is not None else ():
+        remark(dot, Kind.NO_WGMMA, "shared memory has no room for its operands beside what else the kernel needs")

@@ -1,4 +1,4 @@
-"""Loops whose rings have no room beside what else the kernel needs have fewer stages."""
+"""Loops whose rings have no room beside what else the kernel needs have fewer stages, dots operands in registers."""
 
 from __future__ import annotations
 
@@ -45,6 +45,28 @@ def test_what_has_room_keeps_its_stages():
 
 
 def test_what_fits_with_no_number_of_stages_is_an_error(monkeypatch):
-    monkeypatch.setattr("deuteron.passes.gpu.fewer_stages._fits", lambda module, config: False)
+    monkeypatch.setattr("deuteron.passes.gpu.fit_shared._fits", lambda module, config: False)
     with pytest.raises(OutOfResources, match="shared memory"):
         compiled(2)
+
+
+@deuteron.jit
+def all_pairs(a, b, c, d, out, N: tl.constexpr, K: tl.constexpr):
+    """Four products of four tiles, all of which live at once."""
+    i, k = tl.arange(0, N), tl.arange(0, K)
+    rows, columns = i[:, None] * K + k[None, :], k[:, None] * N + i[None, :]
+    w, x, y, z = tl.load(a + rows), tl.load(b + columns), tl.load(c + rows), tl.load(d + columns)
+    total = tl.dot(w, x) + tl.dot(y, z)
+    total += tl.dot(w, z) + tl.dot(y, x)
+    tl.store(out + i[:, None] * N + i[None, :], total)
+
+
+@pytest.mark.parametrize(("k", "by_warpgroups"), [(64, True), (256, False)])
+def test_dots_whose_operands_have_no_room_together_are_left_to_warps(k, by_warpgroups):
+    """Each dot alone has room."""
+    operands = [aligned(np.zeros((128, k), np.float16)) for _ in range(4)]
+    kernel = compile_for(
+        "cuda:90", all_pairs, *operands, aligned(np.zeros((128, 128), np.float32)), N=128, K=k, num_warps=8
+    )
+    assert ("wgmma" in kernel.asm["ptx"]) == by_warpgroups
+    assert ("has no room for its operands" in kernel.asm["ttgir"]) == (not by_warpgroups)
