@@ -33,12 +33,17 @@ class RegisterFile:
 
 @dataclass(frozen=True)
 class SharedMemory:
-    """In bytes: what a CTA may have, what the driver keeps besides, and what the sum is rounded up to."""
+    """In bytes: what a CTA may have, what the driver keeps besides, and what the sum is rounded up to.
+
+    `operand_share`: of what a CTA may have, for both operands of a dot; larger ones are in registers. Latent attention
+    of 64 queries of 512 and 64 keys has room in 3/5; by mma.sync it took four times as long as Triton's.
+    """
 
     max_bytes: int
     reserved_bytes: int
     unit: int
     bytes_per_multiprocessor: int
+    operand_share: float = 3 / 5
 
 
 @dataclass(frozen=True)
@@ -108,10 +113,6 @@ class GPU:
 class GPUConfig:
     """A machine, and how many warps a CTA has, how many stages pipelined loops, how many CTAs a program.
 
-    `operand_share`: of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts.
-    Latent attention of 64 queries of 512 and 64 keys has room in 3/5: by mma.sync, with all in registers, it took four
-    times as long as Triton's.
-
     Raises UsageError for what the machine cannot launch.
     """
 
@@ -119,7 +120,6 @@ class GPUConfig:
     num_warps: int = 4
     num_stages: int = 3
     num_ctas: int = 1
-    operand_share: float = 3 / 5
 
     def __post_init__(self) -> None:
         name, max_warps, max_cluster = self.machine.name, self.machine.max_warps, self.machine.max_cluster

@@ -51,18 +51,20 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     columns = unit.columns * warp_group_warps((m, n), num_warps)[1]
     if n < columns:
         return f"it takes {columns} columns, there are {n}"
-    return type_obstacle(op, unit) or _room_obstacle(op, config) or _computing_obstacle(op, config)
+    return type_obstacle(op, unit) or _room_obstacle(op, config.machine) or _computing_obstacle(op, config)
 
 
-def _room_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:
-    if has_room(op, config):
+def _room_obstacle(op: AnyThreadDot, machine: GPU) -> str | None:
+    if has_room(op, machine):
         return None
-    return f"its operands take {_operand_bytes(op)} bytes, more than {config.operand_share:.0%} of shared memory"
+    return (
+        f"its operands take {_operand_bytes(op)} bytes, more than {machine.shared.operand_share:.0%} of shared memory"
+    )
 
 
-def has_room(op: AnyThreadDot, config: GPUConfig) -> bool:
+def has_room(op: AnyThreadDot, machine: GPU) -> bool:
     """Whether both operands may be in shared memory."""
-    return _operand_bytes(op) <= config.operand_share * config.machine.shared.max_bytes
+    return _operand_bytes(op) <= machine.shared.operand_share * machine.shared.max_bytes
 
 
 def _operand_bytes(op: AnyThreadDot) -> int:

@@ -41,7 +41,7 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
             _tell(made, most, num_stages)
             return made
     if has_dots:
-        made = made_for(replace(_with_fewer(config, 1), operand_share=0), _with_stages(kept, 1))
+        made = made_for(_without_operands(_with_fewer(config, 1)), _with_stages(kept, 1))
         if _fits(made, config):
             _tell_dots(made, config)
             return made
@@ -50,6 +50,11 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
 
 def _with_fewer(config: GPUConfig, num_stages: int) -> GPUConfig:
     return replace(config, num_stages=min(num_stages, config.num_stages))
+
+
+def _without_operands(config: GPUConfig) -> GPUConfig:
+    machine = config.machine
+    return replace(config, machine=replace(machine, shared=replace(machine.shared, operand_share=0)))
 
 
 def _fits(module: ModuleOp, config: GPUConfig) -> bool:

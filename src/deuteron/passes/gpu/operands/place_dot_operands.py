@@ -82,7 +82,7 @@ class PlaceDotOperands(Optimisation):
                 for dot in dots:
                     if uses_wgmma(dot, self.config):
                         rewrite.to_warp_group(dot)
-                    elif not has_room(dot, self.config):
+                    elif not has_room(dot, self.config.machine):
                         continue
                     elif uses_mma(dot, self.config.machine):
                         rewrite.to_local_loads(dot)
