@@ -35,15 +35,14 @@ class RegisterFile:
 class SharedMemory:
     """In bytes: what a CTA may have, what the driver keeps besides, and what the sum is rounded up to.
 
-    `operand_share`: of what a CTA may have, for both operands of a dot; larger ones are in registers. Latent attention
-    of 64 queries of 512 and 64 keys has room in 3/5; by mma.sync it took four times as long as Triton's.
+    `for_operands`: whether operands of dots may be there at all.
     """
 
     max_bytes: int
     reserved_bytes: int
     unit: int
     bytes_per_multiprocessor: int
-    operand_share: float = 3 / 5
+    for_operands: bool = True
 
 
 @dataclass(frozen=True)

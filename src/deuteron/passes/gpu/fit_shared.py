@@ -54,7 +54,7 @@ def _with_fewer(config: GPUConfig, num_stages: int) -> GPUConfig:
 
 def _without_operands(config: GPUConfig) -> GPUConfig:
     machine = config.machine
-    return replace(config, machine=replace(machine, shared=replace(machine.shared, operand_share=0)))
+    return replace(config, machine=replace(machine, shared=replace(machine.shared, for_operands=False)))
 
 
 def _fits(module: ModuleOp, config: GPUConfig) -> bool:
@@ -83,6 +83,6 @@ def _tell(module: ModuleOp, asked: int, num_stages: int) -> None:
 
 
 def _tell_dots(module: ModuleOp, config: GPUConfig) -> None:
-    """It replaces that operands are more than none of shared memory."""
+    """It replaces that each has too large ones."""
     for dot in nested_ops(module, DotOp) if config.machine.wgmma is not None else ():
         remark(dot, Kind.NO_WGMMA, "shared memory has no room for its operands beside what else the kernel needs")
