@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import inf
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -17,7 +19,8 @@ from deuteron.errors import DeuteronError, InternalError
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import misfit
 from deuteron.frontend.python_values import from_python, kernel_calls, semantic_of, to_python
-from deuteron.frontend.values import Value, describe
+from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap
 from deuteron.language.target_info import asked_for
 
@@ -29,6 +32,7 @@ def run_rule(
 ) -> Value:
     """Run a semantic function; what goes wrong in it otherwise than by an error of ours is a defect, and is located."""
     ctx.stamp()
+    _check_flags(ctx, name, args, kwargs)
     try:
         return rule(ctx, *args, **kwargs)
     except DeuteronError:
@@ -38,6 +42,27 @@ def run_rule(
         raise _internal_error(ctx, name, error) from error
     except Exception as error:
         raise _internal_error(ctx, name, error) from error
+
+
+def _check_flags(ctx: Context, name: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
+    """What a rule asks of in Python is no value of the kernel, which Python takes for true."""
+    for place, flag in _flags(name):
+        value = args[place] if place < len(args) else kwargs.get(flag)
+        if isinstance(value, Tensor):
+            raise ctx.error(
+                f"'{flag}' of {name_of(name)} is True or False, got {describe(value)}, which is known only at run "
+                "time. Annotate the kernel's parameter as tl.constexpr, or call it in both branches of an `if`."
+            )
+
+
+@cache
+def _flags(name: Any) -> tuple[tuple[float, str], ...]:
+    """The parameters of a function of the language that are annotated as bool, and their places, if they have one."""
+    if not isinstance(name, Builtin):
+        return ()
+    parameters = enumerate(inspect.signature(name).parameters.values())
+    flags = ((place, one) for place, one in parameters if one.annotation in ("bool", "bool | None"))
+    return tuple((inf if one.kind is one.KEYWORD_ONLY else place, one.name) for place, one in flags)
 
 
 def _check_arguments(ctx: Context, name: Any, rule: Callable, args: Sequence[Value], kwargs: Mapping) -> None:

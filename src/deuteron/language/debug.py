@@ -24,7 +24,7 @@ def static_print(
 
 
 @builtin
-def static_assert(cond: bool, msg: str = "") -> None:
+def static_assert(cond: Any, msg: str = "") -> None:
     """Stop the compilation with `msg` unless `cond` holds. Error: a condition that is only known at run time."""
 
 

@@ -16,6 +16,7 @@ from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.shape import reshape, trans
+from deuteron.frontend.semantics.shapes import is_integer
 from deuteron.frontend.semantics.types import tensor, type_of
 from deuteron.frontend.values import Tensor, Value, describe
 from deuteron.ir.remarks import Kind, remark
@@ -48,10 +49,18 @@ def dot(
     result = _result_type(ctx, a.dtype, out_dtype, acc)
     total = accumulator(ctx, "tl.dot", acc, result, shape)
     a, b, total = (flattened(ctx, tile) for tile in (a, b, total))
-    op = DotOp(a.handle, b.handle, total.handle, precision, max_num_imprecise_acc or 0)
+    op = DotOp(a.handle, b.handle, total.handle, precision, _imprecise_products(ctx, max_num_imprecise_acc))
     product = tensor(ctx, op, total.type)
     _remark_old_spelling(op, allow_tf32, trans_a, trans_b)
     return reshape(ctx, product, shape)
+
+
+def _imprecise_products(ctx: Context, count: Value) -> int:
+    if count is not None and not is_integer(count):
+        raise ctx.error(
+            f"'max_num_imprecise_acc' of tl.dot is an integer that is known at compile time, got {describe(count)}."
+        )
+    return count or 0
 
 
 def accumulator(ctx: Context, name: str, acc: Value, result: dtype, shape: Sequence[int]) -> Tensor:

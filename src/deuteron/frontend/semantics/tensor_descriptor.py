@@ -63,14 +63,14 @@ def make_tensor_descriptor(
         raise ctx.error(f"{name} takes the pointer to the first element, got {base.type}.")
     extents = check_shape(ctx, block_shape)
     shape = _scalars(ctx, shape, len(extents), int32, f"the shape of {name}")
+    distances = _scalars(ctx, strides, len(extents), int64, f"the strides of {name}")
     if not is_integer(strides[-1]) or strides[-1] != 1:
         raise ctx.error(
             f"The last stride of {name} is 1, got {describe(strides[-1])}. Elements of the last dimension are "
             "neighbours: order the dimensions so, and give the constant 1."
         )
-    strides = _scalars(ctx, strides, len(extents), int64, f"the strides of {name}")
     padding = _padding(ctx, padding_option, base.dtype.element_ty)
-    return build_descriptor(ctx, base, shape, strides, block_type(base.dtype.element_ty, extents), padding)
+    return build_descriptor(ctx, base, shape, distances, block_type(base.dtype.element_ty, extents), padding)
 
 
 def build_descriptor(
