@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.module import Module
@@ -25,6 +26,7 @@ from deuteron.backend.math.polynomial import magnitude, number
 Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
 
 _NAME = "reduce_large.double"
+_FEW_LANES = 4
 _UNSEEN_BITS = (1 << 11) - 1  # of an i64, those that a double has no room for
 _TAU_REST = 2.4492935982947064e-16
 _PLAIN = FloatUnit(fuses=False, rounds=False, doubles=True)
@@ -51,25 +53,52 @@ def replace_large(b: Builder, x: Value, reduce_small: Reduce, limit: float, redu
             branch.yield_(*reduce_small(b, x))
         return branch.results
     reduced = reduce_small(b, x)
-    is_any = b.intrinsic("llvm.vector.reduce.or", "i1", is_large, overloads=[is_large.type])
-    with b.if_(is_any, "large_angle") as branch:
+    with b.if_(_is_any(b, is_large), "large_angle") as branch:
         branch.yield_(*_replace_lanes(b, x, reduced, limit, reduce_large))
         branch.otherwise()
         branch.yield_(*reduced)
     return branch.results
 
 
-def _replace_lanes(b: Builder, x: Value, reduced: Sequence[Value], limit: float, reduce: Reduce) -> list[Value]:
-    """By a function of the module with a loop: written out, 64 lanes took longer to compile than all else."""
-    name = f"reduce_large_lanes.{mangle(x.type)}"
+def _lanes(b: Builder, value: Value) -> list[Value]:
+    return [b.extractelement(value, index) for index in range(width(value.type))]
+
+
+def _is_any(b: Builder, lanes: Value) -> Value:
+    """Of as few as GPUs take together one by one: there LLVM would make a number of their bits first."""
+    if width(lanes.type) > _FEW_LANES:
+        return b.intrinsic("llvm.vector.reduce.or", "i1", lanes, overloads=[lanes.type])
+    return reduce(b.or_, _lanes(b, lanes))
+
+
+def _replace_lanes(b: Builder, x: Value, reduced: Sequence[Value], limit: float, reduce_large: Reduce) -> list[Value]:
+    """Many by a function of the module with a loop, which has them in memory: written out, 64 lanes took longer to
+    compile than all else.
+    """
+    if width(x.type) <= _FEW_LANES:
+        return _replace_few_lanes(b, x, reduced, limit, reduce_large)
+    name = f"reduce_large_lanes.{mangle(x.type)}.{len(reduced)}"
     result = f"{{ {', '.join(value.type for value in reduced)} }}"
     if not b.module.has_function(name):
-        _define_lanes(b.module, name, result, [value.type for value in (x, *reduced)], limit, reduce)
+        _define_lanes(b.module, name, result, [value.type for value in (x, *reduced)], limit, reduce_large)
     made = b.call(result, name, x, *reduced)
     return [b.extractvalue(made, index, value.type) for index, value in enumerate(reduced)]
 
 
-def _define_lanes(module: Module, name: str, result: str, types: list[str], limit: float, reduce: Reduce) -> None:
+def _replace_few_lanes(
+    b: Builder, x: Value, reduced: Sequence[Value], limit: float, reduce_large: Reduce
+) -> list[Value]:
+    made = list(reduced)
+    for index, (angle, *small) in enumerate(zip(*(_lanes(b, value) for value in (x, *reduced)), strict=True)):
+        with b.if_(b.fcmp("oge", magnitude(b, angle), number(angle, limit)), "large_lane") as branch:
+            branch.yield_(*reduce_large(b, angle))
+            branch.otherwise()
+            branch.yield_(*small)
+        made = [b.insertelement(value, part, index) for value, part in zip(made, branch.results, strict=True)]
+    return made
+
+
+def _define_lanes(module: Module, name: str, result: str, types: list[str], limit: float, reduce_large: Reduce) -> None:
     parameters = [(type, f"x{index}") for index, type in enumerate(types)]
     b = module.function(name, result, parameters, attributes="nounwind noinline cold")
     given = [Value(type, value.text) for type, value in zip(types, b.parameters, strict=True)]
@@ -81,7 +110,7 @@ def _define_lanes(module: Module, name: str, result: str, types: list[str], limi
         angle, *others = (b.gep(type, place, loop.index) for type, place in zip(lane_types, places, strict=True))
         x = b.load(lane_types[0], angle)
         with b.if_(b.fcmp("oge", magnitude(b, x), number(x, limit)), "large_lane"):
-            for value, place in zip(reduce(b, x), others, strict=True):
+            for value, place in zip(reduce_large(b, x), others, strict=True):
                 b.store(value, place)
     made = Value(result, "poison")
     for index, (type, place) in enumerate(zip(types[1:], places[1:], strict=True)):

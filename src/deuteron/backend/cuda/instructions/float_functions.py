@@ -83,5 +83,7 @@ FUNCTIONS: dict[str, Function] = {
     "sqrtf": _of_language("sqrt"),
     "rsqrtf": _of_language("rsqrt"),
     "tanhf": tanh,
+    "sinf": _of_language("sin"),
+    "cosf": _of_language("cos"),
 }
 FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": exp2, "exp10f": exp10}

@@ -1,6 +1,7 @@
 """Rules for ops on each element alone: an emitter on scalars becomes a rule for tiles and scalars.
 
 plain(Builder.add)              (ctx, op, x, y) -> for each register  b.add(x, y)
+each_vector(b, emit, x)         for each four registers  emit(their vector), which may branch once for all
 
 Registers with equal operands, as broadcasts make them, are computed once.
 """
@@ -12,10 +13,13 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from deuteron.backend.gpu.context import Context, Rule
-from deuteron.backend.gpu.fragment import Fragment, Operand, with_registers
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, poison, vector
 
 Emit = Callable[..., Value]
+
+VECTOR = 4
 
 
 def each(emit: Callable[..., Value], *operands: Operand) -> Operand:
@@ -30,6 +34,30 @@ def each(emit: Callable[..., Value], *operands: Operand) -> Operand:
         if values not in made:
             made[values] = emit(*values)
     return with_registers(tiles[0], (made[values] for values in zip(*columns, strict=True)))
+
+
+def each_vector(b: Builder, emit: Callable[[Value], Value], x: Operand) -> Operand:
+    """Apply an emitter on vectors, and on scalars, to the registers of a tile, or to a scalar."""
+    registers = registers_of(x)
+    distinct = list(dict.fromkeys(registers))
+    made: dict[Value, Value] = {}
+    for start in range(0, len(distinct), VECTOR):
+        together = distinct[start : start + VECTOR]
+        made.update(zip(together, _elements(b, emit(_vector(b, together)), len(together)), strict=True))
+    return with_registers(x, (made[value] for value in registers))
+
+
+def _vector(b: Builder, values: list[Value]) -> Value:
+    if len(values) == 1:
+        return values[0]
+    packed = poison(vector(values[0].type, len(values)))
+    for index, value in enumerate(values):
+        packed = b.insertelement(packed, value, index)
+    return packed
+
+
+def _elements(b: Builder, packed: Value, count: int) -> list[Value]:
+    return [packed] if count == 1 else [b.extractelement(packed, index) for index in range(count)]
 
 
 def plain(emit: Emit) -> Rule:

@@ -8,14 +8,16 @@ With the option `enable_fp_fusion` x * y + z may be rounded once.
 
 from __future__ import annotations
 
+from functools import partial
+
 from xdsl.ir import Operation
 
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
-from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
+from deuteron.backend.gpu.rules.elementwise import Emit, each, each_vector, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const
-from deuteron.backend.math.functions import FUNCTIONS, precise_divide, precise_sqrt
+from deuteron.backend.llvm.types import Value, const, element, like
+from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, precise_divide, precise_sqrt
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import FLOAT_TYPES, FP8, element_type_of
@@ -30,17 +32,17 @@ def _function(name: str) -> Rule:
     """A rule for a function of the target."""
 
     def rule(ctx: Context, op: Operation, *operands: Operand) -> Operand:
-        emit = ctx.isa.functions[name]
-        return each(lambda *values: _widened(ctx.b, emit, *values), *operands)
+        emit = partial(_widened, ctx.b, ctx.isa.functions[name])
+        return each_vector(ctx.b, emit, *operands) if name in BRANCHING else each(emit, *operands)
 
     return rule
 
 
 def _widened(b: Builder, emit: Emit, *values: Value) -> Value:
     type = values[0].type
-    if type not in ("half", "bfloat"):
+    if element(type) not in ("half", "bfloat"):
         return emit(b, *values)
-    return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
+    return b.fptrunc(emit(b, *(b.fpext(value, like(type, "float")) for value in values)), type)
 
 
 def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:

@@ -7,14 +7,13 @@ a dot without an instruction   a multiply-add for each of its sums and each step
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.instruction_weights import weight_of
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
@@ -23,34 +22,6 @@ from deuteron.machine.gpu import USUAL_REGISTERS
 from deuteron.machine.matrix import USUAL_COLUMNS, USUAL_DEPTH_BITS, USUAL_ROWS
 from deuteron.passes.gpu.slices.slice_axes import SUMMED
 
-_FREE = (
-    "tt.splat",
-    "tt.broadcast",
-    "tt.expand_dims",
-    "tt.reshape",
-    "tt.trans",
-    "tt.join",
-    "tt.split",
-    "arith.constant",
-)
-_WEIGHTS = {
-    "tt.load": 3,
-    "tt.store": 3,
-    "ttg.convert_layout": 2,
-    "tt.gather": 4,
-    "ttg.sliced_dot": 3,  # what its loop begins with, and two multiply-adds or more for each sum
-    "math.sin": 60,
-    "math.cos": 60,
-    "arith.divf": 8,
-    "arith.divsi": 20,
-    "arith.remsi": 20,
-}
-_OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
-_OF_EXTERN = 60  # pow, erf, atan2, lgamma, tan: between 30 and 150; of f64 twice that
-_SHORT_EXTERNS = re.compile(  # between 1 and 20: instructions, and what the special function unit does of floats
-    r"__nv_(fast_\w+|(abs|ceil|copysign|fabs|fdim|floor|fma|fmax|fmin|nearbyint|rint|round|trunc)f?"
-    r"|(isnan|isinf|signbit)[fd]|(exp|exp2|exp10|rsqrt|sqrt|tanh|finite|saturate)f)"
-)
 MATRIX_SUMS = 4  # what an instruction for matrices gives a thread
 REGISTER_BITS = USUAL_REGISTERS * bit_width_of(i32)  # of a thread
 _OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
@@ -77,8 +48,6 @@ def bits_in_thread(value: SSAValue) -> int:
 
 
 def cost_of(op: Operation) -> int:
-    if op.name in _FREE:
-        return 0
     count = most_registers(op)
     if isinstance(op, DotOp):
         return max(multiply_adds(op), count)
@@ -90,15 +59,7 @@ def _weight(op: Operation) -> int:
         layout, axis = layout_of(op.srcs[0].type), op.axis.value.data
         is_exchanged = any(basis[axis] for name in (LANE, WARP) for basis in layout.of(name))
         return _OF_EXCHANGED_SCAN if is_exchanged else _OF_SCAN
-    if isinstance(op, ExternElementwiseOp):
-        return _words(op) * (_OF_FUNCTION if _SHORT_EXTERNS.fullmatch(op.symbol.data) else _OF_EXTERN)
-    if op.name.startswith("math."):
-        return _words(op) * _WEIGHTS.get(op.name, _OF_FUNCTION)
-    return _WEIGHTS.get(op.name, 1)
-
-
-def _words(op: Operation) -> int:
-    return max(bit_width_of(op.results[0].type) // 32, 1)
+    return weight_of(op)
 
 
 def multiply_adds(op: DotOp) -> int:
