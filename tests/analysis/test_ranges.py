@@ -33,6 +33,10 @@ def of_ids(out_ptr, n, CASE: tl.constexpr):
         tl.store(out_ptr + i, x * 128 + i - 1)
     if CASE == "remainder":
         tl.store(out_ptr + i, x % 64 * 1000000 + i)
+    if CASE == "remainder, or all":
+        tl.store(out_ptr + i, x % tl.minimum(tl.program_id(1), 3) * 1000000 + i)
+    if CASE == "negative quotient":
+        tl.store(out_ptr + i, x // -2 + i)
     if CASE == "argument":
         tl.store(out_ptr + i, tl.maximum(n, 0) + i)
 
@@ -77,6 +81,8 @@ def of_loops(out_ptr, n, CASE: tl.constexpr):
         (of_ids, "large", None),
         (of_ids, "below", None),
         (of_ids, "remainder", ANY),
+        (of_ids, "remainder, or all", None),  # x % 0 is x
+        (of_ids, "negative quotient", None),
         (of_ids, "argument", None),
         (of_loops, "blocks", ANY),
         (of_loops, "odd blocks", None),

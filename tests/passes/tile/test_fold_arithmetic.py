@@ -143,3 +143,56 @@ def test_a_tile_of_nan_stays_an_op(check):
         %r = "arith.divf"(%z, %z) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         use %r : tensor<4xf32>""",
     )
+
+
+LOOP = """
+    %lb = "arith.constant"() <{value = BEGIN : i32}> : () -> i32
+    %ub = "arith.constant"() <{value = 512 : i32}> : () -> i32
+    %st = "arith.constant"() <{value = 8 : i32}> : () -> i32
+    %lim = "arith.constant"() <{value = LIMIT : i32}> : () -> i32
+    %limits = "tt.splat"(%lim) : (i32) -> tensor<8xi32>
+    %r = "tt.make_range"() <{start = 0 : i32, end = 8 : i32}> : () -> tensor<8xi32>
+    "scf.for"(%lb, %ub, %st) ({
+    ^bb1(%i: i32):
+      %is = "tt.splat"(%i) : (i32) -> tensor<8xi32>
+      %x = "arith.addi"(%is, %r) : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi32>
+      %m = "arith.cmpi"(SIDES) <{predicate = PREDICATE : i64}> : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+      use %m : tensor<8xi1>
+      "scf.yield"() : () -> ()
+    }) : (i32, i32, i32) -> ()"""
+EQ, NE, SLT, SLE, SGT, SGE, ULT = 0, 1, 2, 3, 4, 5, 6
+
+
+@pytest.mark.parametrize(
+    ("begin", "limit", "predicate", "sides", "expected"),
+    [
+        (0, 512, SLT, "%x, %limits", "true"),  # the last index is 504
+        (0, 511, SLT, "%x, %limits", None),
+        (0, 511, SLE, "%x, %limits", "true"),
+        (0, 511, SGT, "%x, %limits", "false"),
+        (0, 511, SGE, "%x, %limits", None),
+        (0, 512, SGE, "%x, %limits", "false"),
+        (0, 512, ULT, "%x, %limits", "true"),
+        (0, 512, EQ, "%x, %limits", "false"),
+        (0, 512, NE, "%x, %limits", "true"),
+        (0, 512, SGT, "%limits, %x", "true"),
+        (0, 512, SLT, "%limits, %x", "false"),
+        (0, 0, SGE, "%x, %limits", "true"),
+        (0, 0, SLT, "%x, %limits", "false"),
+        (0, 0, SGT, "%x, %limits", None),
+        (0, -1, SLT, "%x, %limits", None),
+        (4, 512, SLT, "%x, %limits", None),  # the last index is 508
+        (-8, 512, SLT, "%x, %limits", None),  # what may be negative is not known
+    ],
+)
+def test_masks_that_are_always_on(check, begin, limit, predicate, sides, expected):
+    loop = LOOP.replace("BEGIN", str(begin)).replace("LIMIT", str(limit)).replace("SIDES", sides)
+    found = f'"arith.constant"() <{{value = dense<{expected}>' if expected else '"arith.cmpi"'
+    check(
+        [Fold()],
+        "",
+        f"""
+        // CHECK: "scf.for"
+        // CHECK: %m{{{{.*}}}} = {found}
+        {loop.replace("PREDICATE", str(predicate))}""",
+    )

@@ -64,6 +64,13 @@ def relies_on(holds: Callable[[Most], bool], func: FuncOp) -> bool:
     return not ranges.divides_by_unknown and _is_noted(grid, func)
 
 
+def largest_in_any_grid(value: SSAValue) -> int | None:
+    """The largest number that an element of a tile, or a scalar, can be, if none is negative; None: not known."""
+    ranges = _Ranges(MOST_PROGRAMS)
+    most = ranges.most(value)
+    return None if ranges.divides_by_unknown else most
+
+
 def _largest_grid(holds: Callable[[Most], bool]) -> int | None:
     if not holds(_Ranges(_GRIDS[-1]).most):
         return None
@@ -199,16 +206,18 @@ def _of_all(combine: Callable[..., int]) -> _Rule:
 
 def _remainder(op: Operation, operands: list[int | None]) -> int | None:
     """It has the sign of the dividend; x % 0 is x."""
-    dividend, divisor = operands
-    return dividend if dividend is None or not divisor else min(dividend, divisor)
+    dividend, divisor = operands[0], constant_value(op.operands[1])
+    return dividend if dividend is None or not divisor else min(dividend, abs(divisor) - 1)
 
 
 def _quotient(op: Operation, operands: list[int | None]) -> int | None:
     """A scalar is taken not to be divided by a negative one, a number of tiles (natural.py)."""
     dividend, divisor = operands
-    if dividend is None or (divisor is None and is_tile(op.results[0].type)):
+    number = constant_value(op.operands[1])
+    is_trusted = number is None and not is_tile(op.results[0].type)
+    if dividend is None or (divisor is None and not is_trusted):
         return None
-    return dividend // max(constant_value(op.operands[1]) or 1, 1)
+    return dividend // (number or 1)
 
 
 def _maximum(op: Operation, operands: list[int | None]) -> int | None:

@@ -12,6 +12,7 @@ from math import copysign
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.ir import casts
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value, has_constants
 from deuteron.ir.builder import Builder
@@ -20,6 +21,9 @@ from deuteron.ir.types import bit_width_of, is_pointer, is_tile
 from deuteron.passes.tile.folding.fold_table import FoldRule, FoldTable
 
 FOLDS = FoldTable()
+
+# Of "lt", "le", with the operands exchanged.
+_OF_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 Folded = Sequence[SSAValue] | None
 
@@ -146,7 +150,28 @@ _TRUE_OF_EQUAL = {"eq", "sle", "sge", "ule", "uge"}
 def fold_cmpi(op: CmpIOp) -> Folded:
     if op.lhs is op.rhs:
         return [Builder.before(op).constant(op.predicate_name in _TRUE_OF_EQUAL, op.result.type)]
-    return fold_constants(op)
+    return fold_constants(op) or _fold_known_order(op)
+
+
+def _fold_known_order(op: CmpIOp) -> Folded:
+    """A comparison with a constant, where all that an integer can be is on one side: a mask that is always on."""
+    value, limit, predicate = op.lhs, constant_value(op.rhs), op.predicate_name.lstrip("su")
+    if limit is None:
+        value, limit, predicate = op.rhs, constant_value(op.lhs), _OF_SWAPPED[predicate]
+    most = largest_in_any_grid(value) if limit is not None and limit >= 0 else None
+    found = None if most is None else _compared(most, limit, predicate)
+    return None if found is None else [Builder.before(op).constant(found, op.result.type)]
+
+
+def _compared(most: int, limit: int, predicate: str) -> bool | None:
+    """Whether each number from 0 to `most` compares so with a limit, or none does; neither: None."""
+    if most < limit:
+        return predicate in ("lt", "le", "ne")
+    if most == limit and predicate in ("le", "gt"):
+        return predicate == "le"
+    if limit == 0 and predicate in ("lt", "ge"):
+        return predicate == "ge"
+    return None
 
 
 @FOLDS.on(SelectOp)
