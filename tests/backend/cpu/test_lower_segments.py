@@ -218,6 +218,35 @@ def test_segments_are_counted_without_divisions(lower_python, lower_module):
     assert "div" not in segment and "rem" not in segment
 
 
+def divided_again(x, sizes, out, n, m, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """Divisions of what other ones give, plus something, and by what is loaded at it."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    divisor = m
+    if KIND == "a remainder and more":
+        number = i % n + 3
+    elif KIND == "what grows by a quotient":
+        number = i + i // n * 7
+    elif KIND == "two remainders":
+        number = i % n + i % m
+    elif KIND == "by what is loaded":
+        number, divisor = i, tl.load(sizes + i // n)
+    else:
+        number, divisor = i // n, tl.load(sizes + i // n) // 8
+    here = tl.load(x + number // divisor) + tl.load(x + number % divisor)
+    tl.store(out + i, here + 1000 * tl.load(x + i // n) + tl.load(x + i % n))
+
+
+@pytest.mark.parametrize("n, m", [(50, 30), (30, 50), (37, 12), (12, 12), (12, 37)])
+@pytest.mark.parametrize(
+    "kind",
+    ["a remainder and more", "what grows by a quotient", "two remainders", "by what is loaded", "a quotient, by that"],
+)
+def test_divisions_of_divisions(compare, rng, kind, n, m):
+    """A run of segments was taken to have one divisor, and one quotient of what grew by the first one's."""
+    x, sizes = rng.integers(0, 1000, 4096).astype(np.int32), rng.integers(16, 60, 100).astype(np.int32)
+    compare(divided_again, [x, sizes, np.zeros(1024, np.int32), n, m], {"KIND": kind, "BLOCK": 512}, grid=(2,))
+
+
 def divided(x, quotients, rests, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     number, divisor = tl.load(x + i), tl.load(n)

@@ -42,11 +42,15 @@ MOST_GROWTH, _INDEX_BITS = 1 << 24, 32
 
 @dataclass(frozen=True)
 class Growth:
-    """Of an op at an index of a nest: its first operand grows by `step` along the dimension of the segments."""
+    """Of an op at an index of a nest: its first operand grows by `step` along the dimension of the segments.
+
+    `depth`: of how many divisions, each made of what another gives, its operands are made; of a chained one its divisor.
+    """
 
     op: Operation
     index: Index
     step: int
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class Segments:
     @property
     def counted(self) -> tuple[Division, ...]:
         """Those whose quotient counts up by one from segment to segment: of one number by one number, which ends
-        segments most often. That is taken to be of a remainder, by a constant, or by the fewest arguments.
+        segments most often. That is taken to be by a constant, or by the fewest arguments, of those that are made of
+        most others: no other division, which has to hold in a run of segments, is made of what they give.
         """
         last = max(self.divisions, key=self._frequency)
         return tuple(one for one in self.divisions if _divides_alike(one, last))
@@ -89,22 +94,19 @@ class Segments:
 
     @property
     def of_counted(self) -> tuple[Growth, ...]:
-        """The divisions of quotients that count up."""
-        quotients = {(one.op.results[0], one.index) for one in self.counted if not isinstance(one.op, REMAINDERS)}
-        return tuple(one for one in self.chained if (one.op.operands[0], one.index) in quotients)
+        """The divisions of quotients that count up, by what does not change as they do."""
+        counted = self.counted
+        quotients = {(one.op.results[0], one.index) for one in counted if not isinstance(one.op, REMAINDERS)}
+        return tuple(
+            one
+            for one in self.chained
+            if (one.op.operands[0], one.index) in quotients and one.depth <= counted[0].depth
+        )
 
     def _frequency(self, division: Division) -> tuple[int, int, int]:
         """The greater the more often, of what is likely."""
         number = constant_value(division.divisor)
-        return self._depth(division), -_num_factors(division.divisor), -abs(number or 0)
-
-    def _depth(self, division: Division) -> int:
-        """Of how many remainders of each other it divides the last one."""
-        made = {one.op.results[0]: one for one in self.divisions}
-        depth = 0
-        while (division := made.get(division.op.operands[0])) is not None:
-            depth += 1
-        return depth
+        return division.depth, -_num_factors(division.divisor), -abs(number or 0)
 
     @property
     def unknown(self) -> list[Division]:
@@ -160,6 +162,7 @@ class _StepsInSegments(Steps):
     def __init__(self, plan: Plan, axis: int):
         super().__init__(plan)
         self._known = {}
+        self._depths: dict[tuple[SSAValue, Index, int], int] = {}
         self._axis = axis
         self.divisions: list[Division] = []
         self.widened: list[Growth] = []
@@ -167,11 +170,13 @@ class _StepsInSegments(Steps):
 
     def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
         step, (value, index, axis) = super()._compute(taken), taken
+        depths = [self._depths[part] for part in self._inputs(taken)]
+        self._depths[taken] = max(depths, default=0)
         if axis != self._axis or value in self._plan.places or not isinstance(value.owner, Operation):
             return step
         if step == 0:
             if isinstance(value.owner, QUOTIENTS) and axis in index:
-                self.chained.append(Growth(value.owner, index, 0))
+                self.chained.append(Growth(value.owner, index, 0, depths[1]))
             return step
         if not isinstance(value.owner, WIDENING + QUOTIENTS):
             return step
@@ -179,7 +184,7 @@ class _StepsInSegments(Steps):
             return IRREGULAR
         if isinstance(value.owner, WIDENING):
             return self._of_widened(value.owner, index, step)
-        return self._of_quotient(value.owner, index, *(self._known[part] for part in self._inputs(taken)))
+        return self._of_quotient(taken)
 
     def _of_widened(self, op: Operation, index: Index, step: Step) -> Step:
         if not isinstance(step, int):
@@ -189,12 +194,15 @@ class _StepsInSegments(Steps):
         self.widened.append(Growth(op, index, step))
         return step
 
-    def _of_quotient(self, op: Operation, index: Index, dividend: Step, divisor: Step) -> Step:
+    def _of_quotient(self, taken: tuple[SSAValue, Index, int]) -> Step:
+        op, index = taken[0].owner, taken[1]
+        dividend, divisor = (self._known[part] for part in self._inputs(taken))
         if divisor != 0 or not isinstance(dividend, int) or not 0 < dividend < MOST_GROWTH:
             return IRREGULAR
-        division = Division(op, index, dividend)
+        division = Division(op, index, dividend, self._depths[taken])
         is_short = constant_value(division.divisor) is not None and not division.is_long
         if is_short or bit_width_of(op.results[0].type) < _INDEX_BITS:
             return IRREGULAR
         self.divisions.append(division)
+        self._depths[taken] += 1
         return dividend if isinstance(op, REMAINDERS) else 0
