@@ -23,6 +23,7 @@ from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
+from deuteron.backend.cpu.plan.limits import find_limits
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
@@ -123,7 +124,9 @@ def find_segments(plan: Plan, nest: Nest, axis: int) -> tuple[Segments, list[Acc
         return None
     if any(one.has_exchanges for one in reads):  # they are of whole vectors, which segments do not begin with
         return None
-    steps = _StepsInSegments(plan, axis)
+    limits = find_limits(plan, nest, axis)
+    compared = {(limit.op.results[0], limit.index) for limit in limits.limits} if limits else set()
+    steps = _StepsInSegments(plan, axis, compared)
     accesses = accesses_of(plan, nest, steps)
     if not steps.divisions or not all(_can_be_masked(access, axis) for access in accesses):
         return None
@@ -157,13 +160,16 @@ def _can_be_masked(access: Access, axis: int) -> bool:
 
 
 class _StepsInSegments(Steps):
-    """Steps where quotients are the same along an axis; what was found on the way that they hold by."""
+    """Steps where quotients and comparisons with limits (`compared`) are the same along an axis; what was found on the
+    way that they hold by.
+    """
 
-    def __init__(self, plan: Plan, axis: int):
+    def __init__(self, plan: Plan, axis: int, compared: set[tuple[SSAValue, Index]]):
         super().__init__(plan)
         self._known = {}
         self._depths: dict[tuple[SSAValue, Index, int], int] = {}
         self._axis = axis
+        self._compared = compared
         self.divisions: list[Division] = []
         self.widened: list[Growth] = []
         self.chained: list[Growth] = []
@@ -174,6 +180,8 @@ class _StepsInSegments(Steps):
         self._depths[taken] = max(depths, default=0)
         if axis != self._axis or value in self._plan.places or not isinstance(value.owner, Operation):
             return step
+        if (value, index) in self._compared:
+            return 0
         if step == 0:
             if isinstance(value.owner, QUOTIENTS) and axis in index:
                 self.chained.append(Growth(value.owner, index, 0, depths[1]))
