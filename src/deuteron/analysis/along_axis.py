@@ -10,6 +10,7 @@ The bits of a phase ascend, so that they are a number. Warps take part three bit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
@@ -62,11 +63,19 @@ def scan_phases(layout: LinearLayout, axis: int) -> list[Phase]:
     return phases
 
 
+def own_lanes(layout: LinearLayout, phases: Sequence[Phase]) -> list[int]:
+    """The lane bits by which totals differ after these phases: others hold replicas, or agree on the total."""
+    scanned = sum(phase.mask for phase in phases if phase.in_name == LANE)
+    return [bit for bit, column in enumerate(layout.columns(LANE)) if column and not scanned >> bit & 1]
+
+
 def num_exchanged(layout: LinearLayout, axis: int) -> int:
-    """How many totals a thread gives to other warps at once, at most."""
-    count = layout.in_size(REGISTER) >> layout.free_bits()[REGISTER].bit_count()
-    most = 0
-    for phase in scan_phases(layout, axis):
-        count >>= len(phase.bits) if phase.in_name == REGISTER else 0
-        most = max(most, count if phase.in_name == WARP else 0)
+    """How many totals warps exchange at once, at most, for each operand."""
+    rows, most = layout.in_size(REGISTER) >> layout.free_bits()[REGISTER].bit_count(), 0
+    phases = scan_phases(layout, axis)
+    for index, phase in enumerate(phases):
+        if phase.in_name == REGISTER:
+            rows >>= len(phase.bits)
+        elif phase.in_name == WARP:
+            most = max(most, rows << layout.in_bits(WARP) + len(own_lanes(layout, phases[:index])))
     return most

@@ -44,6 +44,11 @@ ORDERS = [
     ("rr", "up"),
     ("wll", "down"),
     ("wwwwwrl", "up"),
+    ("lllllwwwrr", "up"),
+    ("rlllllwwwrr", "down"),
+    ("lllwwwrrll", "up"),
+    ("lllllwwwrrr", "up"),
+    ("rlllwwwrllrw", "down"),
 ]
 
 
@@ -91,8 +96,32 @@ def test_warps_wait_once_for_each_other(rng):
     kernel = emulate(cumsum_rows, x, out, M=1, N=1024, AXIS=1, num_warps=8)
     np.testing.assert_array_equal(out, x.cumsum(1))
     assert len(instructions_with(kernel, "bar.sync")) == 1
-    # Five to find what comes before a lane, one to take it, one for the total of the warp.
-    assert len(instructions_with(kernel, "shfl.sync")) == 7
+    # Five to find what comes before a lane, one to take it; the last lane stores the total of the warp.
+    assert len(instructions_with(kernel, "shfl.sync")) == 6
+    assert len(instructions_with(kernel, "ld.shared")) == 2  # eight totals, as vectors
+
+
+@deuteron.jit
+def add_segments(a, from_a, b, from_b):
+    return tl.where(from_b, b, a + b), from_a | from_b
+
+
+@deuteron.jit
+def segmented_sums(x, flags, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    sums, _ = tl.associative_scan((tl.load(x + i), tl.load(flags + i) != 0), 0, add_segments)
+    tl.store(out + i, sums)
+
+
+@pytest.mark.parametrize(("size", "loads"), [(1024, 3), (4096, 2)])
+def test_lanes_scan_what_many_warps_have(rng, size, loads):
+    """One total of each operand in each lane, where a thread has four blocks behind its warps; else vectors of them."""
+    x, flags = rng.integers(-99, 99, size).astype(np.int32), rng.integers(0, 9, size).astype(np.int32) == 0
+    out, sums = np.zeros(size, np.int32), x.cumsum()
+    kernel = emulate(segmented_sums, x, flags.astype(np.int32), out, N=size, num_warps=8)
+    last = np.maximum.accumulate(np.where(flags, np.arange(size), 0))
+    np.testing.assert_array_equal(out, sums - (sums - x)[last])
+    assert len(instructions_with(kernel, "ld.shared")) == loads
 
 
 def test_columns_are_scanned_by_threads_alone(rng):

@@ -1,7 +1,7 @@
 """How much shared memory an op needs for itself while it runs, and how its threads wait for each other then.
 
     convert_layout    the tile or a part of it, where the route goes through shared memory
-    reduce, scan      one partial result for each warp along the axis (reduce), totals for each thread (scan)
+    reduce, scan      one partial result for each warp along the axis (reduce), the totals of warps (scan)
     gather            the source, where warps do not find all they take in their own registers: its registers as they
                       are, where elements are exchanged in pairs between warps, or a pass says so (`exchange_in_shared`)
     histogram         the bins
@@ -77,10 +77,8 @@ def _result_shape(op: ReduceOp) -> tuple[int, ...]:
 
 
 def scan_offsets(op: ScanOp) -> list[int]:
-    """Where the totals of each operand that warps exchange begin, rows of one for each thread; the last is the end."""
-    layout = layout_of(op.srcs[0].type)
-    count = num_exchanged(layout, op.axis.value.data) << layout.in_bits(LANE) + layout.in_bits(WARP)
-    offsets = [0]
+    """Where the totals of each operand that warps exchange begin; the last entry is the end."""
+    offsets, count = [0], num_exchanged(layout_of(op.srcs[0].type), op.axis.value.data)
     for src in op.srcs:
         offsets.append(offsets[-1] + _aligned(count * byte_width_of(src.type)))
     return offsets

@@ -16,12 +16,18 @@ from deuteron.ir.types import is_float
 
 Group = list[Value]  # an element of each operand
 NUM_CHAINS, MIN_CHAIN = 4, 4  # an instruction that waits for the one before it takes four times as long
+LATENCY, SHUFFLE_LATENCY, SCHEDULERS = 4, 25, 4  # in cycles: of an op, and of what lanes exchange; warps take turns
 CHOOSES = (SelectOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp)
 
 
 def combine(ctx: Context, block: Block, first: Group, second: Group) -> Group:
     """What the region makes of two groups."""
     return ctx.run(block, [*first, *second])
+
+
+def select(ctx: Context, condition: Value, first: Group, second: Group) -> Group:
+    """The first where a condition holds, else the second."""
+    return [ctx.b.select(condition, x, y) for x, y in zip(first, second, strict=True)]
 
 
 def combine_all(ctx: Context, block: Block, groups: list[Group]) -> Group:

@@ -17,13 +17,21 @@ from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.scratch import reduce_offsets, reduce_partials
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
-from deuteron.backend.gpu.rules.combine import MIN_CHAIN, NUM_CHAINS, Group, agree, combine_all, combine_lanes
+from deuteron.backend.gpu.rules.combine import (
+    LATENCY,
+    MIN_CHAIN,
+    NUM_CHAINS,
+    SCHEDULERS,
+    SHUFFLE_LATENCY,
+    Group,
+    agree,
+    combine_all,
+    combine_lanes,
+)
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of
 from deuteron.layout import f2
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
-
-LATENCY, SHUFFLE_LATENCY, SCHEDULERS = 4, 25, 4  # in cycles: of an op, and of what lanes exchange; warps take turns
 
 
 def combine_warps(
