@@ -17,7 +17,7 @@ from deuteron.layout.conversion import (
     plan_shuffles,
 )
 from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand
-from deuteron.layout.linear import LANE, REGISTER, WARP
+from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
 
 def grid(layout):
@@ -54,6 +54,8 @@ def run(route, src, dst):
         source_lane = xor_of([x for _, x in route.register_bits], register) ^ xor_of(
             [x for _, x in route.lane_bits], lane
         )
+        for offered, lane_bit in route.offers:
+            source_register = source_register ^ np.where(source_lane & lane_bit, offered, 0)
         return values[warp, source_lane, source_register]
     inverse = route.scratch.right_inverse()
     memory = np.full(1 << route.scratch.total_in_bits, -1)
@@ -93,6 +95,17 @@ def test_lanes_of_one_warp_shuffle():
     route = plan(src, dst, 32)
     assert isinstance(route, ShuffleRoute)
     assert route.num_shuffles == 1
+
+
+def test_lanes_that_hold_the_same_offer_different_registers():
+    """A column of 16 sums, two in each of eight lanes and their replicas, becomes a row of four in a thread."""
+    column = LinearLayout.make({REGISTER: [(8,)], LANE: [(0,), (0,), (1,), (2,), (4,)], WARP: [], BLOCK: []}, {"i": 16})
+    row = LinearLayout.make(
+        {REGISTER: [(1,), (2,)], LANE: [(4,), (8,), (0,), (0,), (0,)], WARP: [], BLOCK: []}, {"i": 16}
+    )
+    route = plan(column, row, 32)
+    assert isinstance(route, ShuffleRoute)
+    assert (route.num_shuffles, route.num_offered, route.offers) == (4, 1, ((1, 1),))
 
 
 def test_a_transpose_through_shared_memory_has_no_bank_conflicts():

@@ -32,16 +32,26 @@ class RegisterRoute:
 class ShuffleRoute:
     """Destination register r of lane l is register R of lane L of the source, with (R, L) = the XOR of the entries of
     `register_bits` for the bits of r and of `lane_bits` for the bits of l; an entry is a pair (R, L).
+
+    Lanes that hold the same may offer different registers: for each pair (R, L) of `offers` those with the bit L offer
+    register x ^ R in the place of x. So a lane that wants another register asks another lane, by the same shuffle.
     """
 
     register_bits: tuple[tuple[int, int], ...]
     lane_bits: tuple[tuple[int, int], ...]
+    offers: tuple[tuple[int, int], ...] = ()
 
     @property
     def num_shuffles(self) -> int:
         """Shuffles needed: for each destination register one for each source register that some lane wants."""
         choices = f2.rank([register for register, _ in self.lane_bits])
         return (1 << len(self.register_bits)) << choices
+
+    @property
+    def num_offered(self) -> int:
+        """Selections of what lanes offer: for each register that is offered one for each other in its place."""
+        registers = f2.rank([register for register, _ in self.register_bits])
+        return ((1 << len(self.offers)) - 1) << registers
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,9 @@ Route = RegisterRoute | ShuffleRoute | SharedRoute
 
 
 def plan(src: LinearLayout, dst: LinearLayout, element_bits: int, max_shuffles: int | None = None) -> Route:
-    """The cheapest route; shuffles are taken up to `max_shuffles` (default: two for each destination register)."""
+    """The cheapest route; shuffles, and what they select before, are taken up to `max_shuffles` (default: two for each
+    destination register).
+    """
     if src.shape != dst.shape:
         raise ValueError(f"A conversion keeps the shape, got {src.shape} and {dst.shape}.")
     if src.of(BLOCK) != dst.of(BLOCK):
@@ -69,7 +81,7 @@ def plan(src: LinearLayout, dst: LinearLayout, element_bits: int, max_shuffles: 
     if isinstance(route, RegisterRoute):
         return route
     limit = 2 * dst.in_size(REGISTER) if max_shuffles is None else max_shuffles
-    if isinstance(route, ShuffleRoute) and route.num_shuffles <= limit:
+    if isinstance(route, ShuffleRoute) and route.num_shuffles + route.num_offered <= limit:
         return route
     return plan_shared(src, dst, element_bits)
 
@@ -93,7 +105,22 @@ def plan_shuffles(src: LinearLayout, dst: LinearLayout) -> ShuffleRoute | None:
     lane_bits = [_source(registers, lanes, column, 1 << bit) for bit, column in enumerate(dst.columns(LANE))]
     if None in register_bits or None in lane_bits:
         return None
-    return ShuffleRoute(tuple(register_bits), tuple(lane_bits))
+    replicas = [1 << bit for bit, column in enumerate(lanes) if not column]
+    return _with_offers(ShuffleRoute(tuple(register_bits), tuple(lane_bits)), replicas)
+
+
+def _with_offers(route: ShuffleRoute, replicas: list[int]) -> ShuffleRoute:
+    """The registers that lanes choose are offered by lanes that hold the same, as far as there are such lanes."""
+    choices = f2.independent([register for register, _ in route.lane_bits])
+    offers = tuple(zip(choices, replicas, strict=False))
+    kept, offering = ~sum(lane for _, lane in offers), [lane for _, lane in offers]
+
+    def asked(register: int, lane: int) -> tuple[int, int]:
+        chosen = f2.solve(choices, register) & (1 << len(offers)) - 1
+        return register ^ f2.apply(choices, chosen), lane & kept ^ f2.apply(offering, chosen)
+
+    register_bits = tuple((register, lane & kept) for register, lane in route.register_bits)
+    return ShuffleRoute(register_bits, tuple(asked(*pair) for pair in route.lane_bits), offers)
 
 
 def _source(registers: list[int], lanes: list[int], column: int, own_lane: int) -> tuple[int, int] | None:

@@ -84,8 +84,9 @@ def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
 
 def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
     """Results whose source is the same lane travel together. A source register that the lane decides is chosen after
-    the shuffle, from all those that some lane wants.
+    the shuffle, from all those that some lane wants, if no other lane offers it.
     """
+    bits = _offered(ctx, route, bits)
     b = ctx.b
     lane = apply_columns(b, ctx.threads.lane, [source for _, source in route.lane_bits])
     choice = apply_columns(b, ctx.threads.lane, [register for register, _ in route.lane_bits])
@@ -103,6 +104,14 @@ def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value
             for register, value in zip(registers, moved, strict=True):
                 results[register] = b.select(is_wanted, value, results[register]) if is_wanted else value
     return results
+
+
+def _offered(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
+    """What each lane has for others in the place of each of its registers."""
+    for register_mask, lane_bit in route.offers:
+        is_other = ctx.b.icmp("ne", ctx.b.and_(ctx.threads.lane, const("i32", lane_bit)), const("i32", 0))
+        bits = [ctx.b.select(is_other, bits[index ^ register_mask], bits[index]) for index in range(len(bits))]
+    return bits
 
 
 def _basis(route: ShuffleRoute) -> list[int]:
