@@ -55,6 +55,15 @@ def meets_next(
     return UNKNOWN if ahead is None else _meeting(low <= ahead <= high, equal)
 
 
+def loads_back(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
+    """Whether an iteration loads just what it stores, if all arguments are one array."""
+    found = _beside(store, load, loop, known, 0)
+    if found is None:
+        return False
+    distance, _, low, high = found
+    return low == -high and _in_one_array(distance)[0] == 0
+
+
 def meets_others(store: StoreOp, access: Access, loop: scf.ForOp, known: TilePolynomials) -> Meeting:
     """Whether an access touches in any other iteration what a store writes in this one."""
     found = _beside(store, access, loop, known, 1)

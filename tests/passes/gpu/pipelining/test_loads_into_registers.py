@@ -69,6 +69,21 @@ def test_what_is_loaded_ahead(case, before, inside):
     assert loads(variant, X, X[8:], X[64:], INDEX, 1000, BLOCK=256, CASE=case) == (before, inside)
 
 
+@deuteron.jit
+def states(x, out, n, stride, BLOCK: tl.constexpr, SHIFT: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    state = tl.zeros((BLOCK,), tl.float32)
+    for k in range(n):
+        tl.store(out + k * stride + i, state)
+        state = state * 0.5 + tl.load(x + k * stride + i + SHIFT)
+
+
+@pytest.mark.parametrize(("shift", "before", "inside"), [(0, 1, 1), (1, 0, 1)])
+def test_what_was_just_stored_is_not_meant_to_be_loaded(shift, before, inside):
+    """If both are one array; its next elements may be."""
+    assert loads(states, X, X[64:], 5, 256, BLOCK=256, SHIFT=shift) == (before, inside)
+
+
 def test_stages_are_of_copies():
     """Which are as many as a loop says itself; of one that says so there are none."""
     assert loads(variant, X, X, X, INDEX, 1000, BLOCK=256, CASE="plain", num_stages=1) == (2, 2)

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.analysis.addresses.access_vectors import access_vectors
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
-from deuteron.analysis.aliasing.next_iteration import Meeting, meets_next
+from deuteron.analysis.aliasing.next_iteration import Meeting, loads_back, meets_next
 from deuteron.analysis.aliasing.program_order import writers_in
 from deuteron.analysis.aliasing.written_arguments import (
     could_be_apart,
@@ -35,7 +35,7 @@ from deuteron.analysis.aliasing.written_arguments import (
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
@@ -126,12 +126,18 @@ class _Order:
 
     def _may_follow(self, writer: Operation, load: LoadOp, distance: int) -> bool:
         """Whether what one iteration writes need not be what a later one loads: not where it certainly is if all
-        arguments are one array, for whoever passes one twice means that.
+        arguments are one array, for whoever passes one twice means that; but nobody means to load what was just stored.
         """
         found = self._meets(writer, load, distance)
         if read_by(load).shares(written_by(writer)):
             return found.meets is False and not found.equal and not has_order(load)
-        return found.meets is not True and could_be_apart(load, written_by(writer))
+        is_meant = found.meets is True and not self._loads_back(writer, load)
+        return not is_meant and could_be_apart(load, written_by(writer))
+
+    def _loads_back(self, writer: Operation, load: LoadOp) -> bool:
+        """Whether each iteration, if all arguments are one array, loads just what it stored."""
+        is_before = writer.parent is load.parent and writer.is_before_in_block(load)
+        return is_before and isinstance(writer, StoreOp) and loads_back(writer, load, self._loop, self.known)
 
     def _meets(self, writer: Operation, load: LoadOp, distance: int) -> Meeting:
         """Whether a writer writes what one of so many later iterations loads, or its own after it, if all arguments are
