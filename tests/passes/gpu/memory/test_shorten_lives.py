@@ -77,3 +77,23 @@ def test_with_room_in_registers_nothing_moves(rng):
     loads = {name for name, op, _ in ops if op == "tt.load"}
     converted = {re.search(r"\((%\w+)\)", rest)[1] for _, op, rest in ops if op == "ttg.convert_layout"}
     assert loads & converted
+
+
+@deuteron.jit
+def complex_product(a, b, c, d, out_re, out_im, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    re, im, cos, sin = tl.load(a + at), tl.load(b + at), tl.load(c + at), tl.load(d + at)
+    by_re = tl.dot(re, cos) - tl.dot(im, sin)
+    by_im = tl.dot(re, sin) + tl.dot(im, cos)
+    tl.store(out_re + at, by_re)
+    tl.store(out_im + at, by_im)
+
+
+def test_conversions_wait_until_operands_are_done_with(rng):
+    """So that 64 KiB do, not 80: three programs have room then, not two."""
+    a, b, c, d = (aligned(rng.integers(-2, 3, (64, 64)).astype(np.float32)) for _ in range(4))
+    by_re, by_im = (aligned(np.zeros((64, 64), np.float32)) for _ in range(2))
+    kernel = emulate(complex_product, a, b, c, d, by_re, by_im, N=64, num_warps=4)
+    np.testing.assert_array_equal(by_re, a @ c - b @ d)
+    np.testing.assert_array_equal(by_im, a @ d + b @ c)
+    assert kernel.metadata.shared == 65536

@@ -11,6 +11,9 @@
 What is loaded for a dot goes to shared memory at once, as long as all that is there leaves room for as many CTAs as
 the registers do, and what is needed of it in another layout comes from there. Conversions go to their first use, if
 what they convert lives on until then in any case. Nothing moves into a loop or out of it.
+
+In any kernel conversions through shared memory go to their first use, where dots are done with their operands, if less
+shared memory makes room for more CTAs: four dots of 64x64, two of them for each of two results, need 64 KiB, not 80.
 """
 
 from __future__ import annotations
@@ -21,14 +24,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.shared_memory.scratch import scratch_bytes
 from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.views import MemDescTransOp
+from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.slices.live_tiles import live_registers
@@ -38,7 +44,7 @@ from deuteron.passes.rewrite import erase
 
 @dataclass(frozen=True)
 class ShortenLives(Optimisation):
-    """Stores early and converts late, in kernels whose tiles fill more registers than there are."""
+    """Stores early and converts late, where tiles fill more registers than there are, or keep CTAs out of shared memory."""
 
     name = "shorten-lives"
 
@@ -46,12 +52,17 @@ class ShortenLives(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp) and live_registers(func) > self.config.registers_per_thread:
-                self._store_early(func)
-                for convert in nested_ops(func, ConvertLayoutOp):
-                    _load_instead(convert)
-                for convert in reversed(nested_ops(func, ConvertLayoutOp)):
-                    _convert_late(convert)
+            if isinstance(func, FuncOp):
+                if live_registers(func) > self.config.registers_per_thread:
+                    self._shorten(func)
+                self._convert_when_memory_is_free(func)
+
+    def _shorten(self, func: FuncOp) -> None:
+        self._store_early(func)
+        for convert in nested_ops(func, ConvertLayoutOp):
+            _load_instead(convert)
+        for convert in reversed(nested_ops(func, ConvertLayoutOp)):
+            _convert_late(convert)
 
     def _store_early(self, func: FuncOp) -> None:
         most = max(self._room(), bytes_of(shared_buffers(func)))
@@ -63,6 +74,19 @@ class ShortenLives(Optimisation):
                 if bytes_of(shared_buffers(func)) > most:
                     _move_after(alloc, was_after)
 
+    def _convert_when_memory_is_free(self, func: FuncOp) -> None:
+        """Before their first uses, if so much less shared memory is needed that more CTAs have room in it."""
+        moves = [(convert, user) for convert in nested_ops(func, ConvertLayoutOp) if (user := _later_user(convert))]
+        if not moves:
+            return
+        before, places = bytes_of(shared_buffers(func)), [(convert, convert.next_op) for convert, _ in moves]
+        for convert, user in moves:
+            _move_before(convert, user)
+        after = bytes_of(shared_buffers(func))
+        if self.config.resident_ctas(after) <= self.config.resident_ctas(before):
+            for convert, was_before in reversed(places):
+                _move_before(convert, was_before)
+
     def _room(self) -> int:
         """The shared memory of a multiprocessor that belongs to the registers that a CTA takes."""
         machine, config = self.config.machine, self.config
@@ -73,6 +97,20 @@ class ShortenLives(Optimisation):
 def _move_after(op: Operation, place: Operation) -> None:
     op.detach()
     place.parent.insert_op_after(op, place)
+
+
+def _move_before(op: Operation, place: Operation) -> None:
+    op.detach()
+    place.parent.insert_op_before(op, place)
+
+
+def _later_user(convert: ConvertLayoutOp) -> Operation | None:
+    """The first op that needs the result of a conversion through shared memory, if it may wait for it: nothing but the
+    conversion needs what it converts, and that fills no more registers.
+    """
+    users, (src, result) = _users(convert.result), (layout_of(value.type) for value in (convert.src, convert.result))
+    is_free = src.in_size(REGISTER) <= result.in_size(REGISTER) and len(list(convert.src.uses)) == 1
+    return users[0] if users and scratch_bytes(convert) and is_free and users[0] is not convert.next_op else None
 
 
 def _load_instead(convert: ConvertLayoutOp) -> None:
@@ -104,8 +142,7 @@ def _convert_late(convert: ConvertLayoutOp) -> None:
     if not users or not others:
         return
     if users[0].is_before_in_block(others[-1]):
-        convert.detach()
-        users[0].parent.insert_op_before(convert, users[0])
+        _move_before(convert, users[0])
     elif users[0] is not others[-1]:
         _move_after(convert, others[-1])
 
