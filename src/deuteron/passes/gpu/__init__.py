@@ -37,6 +37,7 @@ from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.transpose_dots import TransposeDots
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
+from deuteron.passes.gpu.operands.widen_sums import WidenSums
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
@@ -59,6 +60,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
     return [
         # First: after it a program is that of one CTA.
         PlanCTA(config),
+        # Before dead code: it leaves the rounded sums in the loop to nobody. Before layouts: sums have one.
+        WidenSums(config),
         # After it: whole tiles of which only parts are needed.
         EliminateDeadCode(),
         # Before what follows: pointers are plain in tile IR.

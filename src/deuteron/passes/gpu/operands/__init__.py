@@ -1,8 +1,9 @@
-"""What dots are given: types that have an instruction, and operands in shared memory.
+"""What dots are given: types that have an instruction, sums as wide as they are, and operands in shared memory.
 
 load_once.py            packed words, once
 split_dot_operands.py   f32 by way of parts in tf32 or bf16
 widen_dot_operands.py   fp8 by way of f16
+widen_sums.py           sums of f16 as f32, while a loop adds to them
 transpose_dots.py       computed operands first, where wgmma reads registers
 place_dot_operands.py   operands in shared memory
 register_operands.py    which ones are computed in registers instead, and in how many steps
