@@ -1,6 +1,6 @@
 """Where the elements of a tile are in memory: from where it begins, and what its coordinates add.
 
-    a + 128 * pid + 3 * i0 - i1      of 16 x 8 elements:  TileAddress(a + 128 * pid, 3 * i0 - i1, -7, 45)
+    a + 128 * pid + 3 * i0 - i1      of 16 x 8 elements:  TileAddress(a + 128 * pid, 3 * i0 - i1, ((3, 45), (-1, -7)))
     a + i0 * stride                  None: how far it reaches is not known
     a + (i0 + k) % n                 None: it wraps around
 
@@ -9,7 +9,7 @@ Begins are polynomials (tile_polynomials.py), in elements; so are those of scala
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -20,13 +20,26 @@ from deuteron.ir.types import is_tile, pointee_of, shape_of
 
 @dataclass(frozen=True)
 class TileAddress:
-    """`low` and `high`: the least and the most that coordinates add to where it begins."""
+    """`spans`: of each coordinate what a step along it adds to where the tile begins, and what its last element does."""
 
     begin: Polynomial
     of_coordinates: Polynomial
-    low: int
-    high: int
+    spans: tuple[tuple[int, int], ...]
     element: Attribute
+
+    @property
+    def low(self) -> int:
+        """The least that coordinates add."""
+        return sum(min(last, 0) for _, last in self.spans)
+
+    @property
+    def high(self) -> int:
+        """The most that coordinates add."""
+        return sum(max(last, 0) for _, last in self.spans)
+
+    def within(self, stride: int) -> TileAddress:
+        """Of the elements at 0 along all dimensions but those of shorter strides."""
+        return replace(self, spans=tuple(span for span in self.spans if abs(span[0]) < stride))
 
     @staticmethod
     def of(known: TilePolynomials, pointer: SSAValue) -> TileAddress | None:
@@ -40,13 +53,10 @@ class TileAddress:
     def of_polynomial(type: Attribute, polynomial: Polynomial) -> TileAddress | None:
         """Of a pointer of this type to what is so far from anywhere."""
         begin, of_coordinates = polynomial.split(is_uniform)
-        low = high = 0
-        for monomial, factor in of_coordinates:
-            if len(monomial) > 1 or not is_tile(type):
-                return None
-            furthest = factor * (shape_of(type)[monomial[0].axis] - 1)
-            low, high = low + min(furthest, 0), high + max(furthest, 0)
-        return TileAddress(begin, of_coordinates, low, high, pointee_of(type))
+        if any(len(monomial) > 1 or not is_tile(type) for monomial, _ in of_coordinates):
+            return None
+        spans = ((step, step * (shape_of(type)[monomial[0].axis] - 1)) for monomial, step in of_coordinates)
+        return TileAddress(begin, of_coordinates, tuple(spans), pointee_of(type))
 
 
 def is_uniform(monomial: tuple[Atom, ...]) -> bool:

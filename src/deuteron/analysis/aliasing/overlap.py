@@ -2,6 +2,7 @@
 
     p + k + arange(0, 1024)      in a loop of k in steps of 1024, in any two iterations      SAME: equal, or apart
     p + k + arange(0, 1024)      and p + k + 1024 + arange(0, 1024), in one iteration        APART
+    p + 128 * i + j              and p + 128 * i + j + 64, for j of 64                       APART
     p + n + arange(0, 1024)      and p + arange(0, 1024)                                     MAY
 
 Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step
@@ -84,20 +85,6 @@ class Overlaps:
         found, _ = self._between(*columns, past, _in_itself)
         return found, frozenset({one.steps, other.steps} - {()})
 
-    def take_turns(self, first: SSAValue, second: SSAValue) -> bool:
-        """Whether elements of each are multiples of a number apart, and those of both never: `2 * i`, `2 * i + 1`."""
-        one, other = map(self._address, (first, second))
-        if one is None or other is None or one.element != other.element:
-            return False
-        distance = _distance(self._known, one.begin, other.begin, set(), _in_itself)
-        if distance is None:
-            return False
-        number, period, _ = distance
-        factors = [factor for address in (one, other) for _, factor in address.of_coordinates]
-        reach = abs(number) + sum(address.high - address.low for address in (one, other))
-        unit = gcd(*factors) if not period and reach < WRAP else gcd(period, WRAP, *factors)
-        return unit > 0 and number % unit != 0
-
     def _of(self, first: SSAValue, second: SSAValue, past: Iterable[Operation], solve: _Solve) -> tuple[Overlap, Alike]:
         return self._between(*map(self._address, (first, second)), past, solve)
 
@@ -110,8 +97,7 @@ class Overlaps:
         if distance is None:
             return UNKNOWN
         number, period, equal = distance
-        is_alike = one.of_coordinates == other.of_coordinates
-        return _of_distance(number, period, one.low - other.high, one.high - other.low, is_alike), equal
+        return _of_distance(number, period, one, other), equal
 
     def _rows(self, op: LoadOp | StoreOp) -> RowTile | None:
         if op not in self._row_tiles:
@@ -124,16 +110,33 @@ class Overlaps:
         return self._addresses[pointer]
 
 
-def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) -> Overlap:
-    """Of tiles that are `number` apart plus any multiple of `period`, or of where offsets wrap around, and overlap from
-    `low` to `high`.
-    """
-    period = gcd(period, WRAP)
-    rest = number % period
-    is_same = rest == 0 and period > max(high, -low)
-    if rest > high and rest - period < low:
+def _of_distance(number: int, period: int, one: TileAddress, other: TileAddress) -> Overlap:
+    """Of tiles that are `number` apart plus any multiple of `period`, or of where offsets wrap around."""
+    if _are_apart(number, period, one, other):
         return Overlap.APART
-    return Overlap.SAME if is_same and is_alike else Overlap.MAY
+    period = gcd(period, WRAP)
+    is_same = number % period == 0 and period > max(one.high - other.low, other.high - one.low)
+    return Overlap.SAME if is_same and one.of_coordinates == other.of_coordinates else Overlap.MAY
+
+
+def _are_apart(number: int, period: int, one: TileAddress, other: TileAddress) -> bool:
+    """Dimensions of long strides may be endless: elements are then multiples of their strides apart, and what the
+    others add. Rows of 128 whose first and second halves are the tiles are so, and `2 * i` and `2 * i + 1`.
+    """
+    strides = {abs(step) for tile in (one, other) for step, _ in tile.spans}
+    reach = abs(number) + sum(tile.high - tile.low for tile in (one, other))
+    period = gcd(period, WRAP) if period or reach >= WRAP else 0
+    for shortest in (*strides, max(strides, default=0) + 1):  # of those that are endless
+        distance = gcd(period, *(stride for stride in strides if stride >= shortest))
+        within, other_within = one.within(shortest), other.within(shortest)
+        if not _reaches(number, distance, within.low - other_within.high, within.high - other_within.low):
+            return True
+    return False
+
+
+def _reaches(number: int, period: int, low: int, high: int) -> bool:
+    """Whether a multiple of `period` and `number` are together from `low` to `high`."""
+    return (number - low) % period <= high - low if period else low <= number <= high
 
 
 def _distance(

@@ -51,6 +51,20 @@ def test_a_tile_in_place(kind, size, needed):
 
 
 @deuteron.jit
+def halves_in_place(x, WIDTH: tl.constexpr):
+    """Rows of WIDTH turned, 64 elements beside the 64 that follow, as rotary embeddings are."""
+    first = x + tl.arange(0, 16)[:, None] * WIDTH + tl.arange(0, 64)[None, :]
+    a, b = tl.load(first), tl.load(first + 64)
+    tl.store(first, a - b)
+    tl.store(first + 64, a + b)
+
+
+@pytest.mark.parametrize(("width", "needed"), [(128, []), (200, []), (127, ["tt.store"] * 2)])
+def test_halves_of_rows(width, needed):
+    assert barriers(halves_in_place, X, WIDTH=width) == needed
+
+
+@deuteron.jit
 def columns_in_place(x, stride, STRIDE: tl.constexpr):
     i = tl.arange(0, 16)[:, None] * (stride if STRIDE is None else STRIDE) + tl.arange(0, 64)[None, :]
     tl.store(x + i, tl.load(x + i) + 1)

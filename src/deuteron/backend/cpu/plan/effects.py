@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.apart import Tiles, take_apart, take_injective
-from deuteron.analysis.aliasing.overlap import Overlaps
+from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import Alike, same_offsets
 from deuteron.analysis.aliasing.written_arguments import touched_arguments
@@ -67,7 +67,7 @@ class Places:
         targets = self._targets(first)
         if first is second and alike is not None and take_injective(targets, tiles):
             return False
-        if self._overlaps.take_turns(first, second):
+        if self._overlaps(first, second, ()) is Overlap.APART:
             return False
         return not take_apart(targets, self._targets(second), alike is not None, alike or frozenset(), tiles)
 
