@@ -20,7 +20,7 @@ from deuteron.ir.types import is_tile, pointee_of, shape_of
 
 @dataclass(frozen=True)
 class TileAddress:
-    """`spans`: of each coordinate what a step along it adds to where the tile begins, and what its last element does."""
+    """`spans`: of each coordinate what a step along it adds to where the tile begins, and what its end does."""
 
     begin: Polynomial
     of_coordinates: Polynomial
