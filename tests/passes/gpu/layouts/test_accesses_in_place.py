@@ -63,6 +63,27 @@ def test_what_each_row_has_is_loaded_by_those_who_hold_it(rng):
 
 
 @deuteron.jit
+def rotated(q, k, cos, HEADS: tl.constexpr, DIM: tl.constexpr):
+    """One row of angles for two tiles, of which a thread holds 8 and 2 neighbours."""
+    i = tl.arange(0, DIM)
+    angles = tl.load(cos + i)[None, :]
+    for_q = q + tl.arange(0, HEADS)[:, None] * DIM + i[None, :]
+    for_k = k + tl.arange(0, HEADS // 4)[:, None] * DIM + i[None, :]
+    tl.store(for_q, (tl.load(for_q) * angles).to(tl.float16))
+    tl.store(for_k, (tl.load(for_k) * angles).to(tl.float16))
+
+
+def test_what_two_tiles_need_is_loaded_for_each(rng):
+    q, k = (aligned(rng.standard_normal((heads, 64)).astype(np.float16)) for heads in (32, 8))
+    cos = aligned(rng.standard_normal(64, np.float32))
+    expected = [(x * cos).astype(np.float16) for x in (q, k)]
+    kernel = emulate(rotated, q, k, cos, HEADS=32, DIM=64, num_warps=8)
+    np.testing.assert_array_equal(q, expected[0])
+    np.testing.assert_array_equal(k, expected[1])
+    assert kernel.metadata.shared == 0
+
+
+@deuteron.jit
 def edges(x, out, width, BLOCK: tl.constexpr):
     """Of bytes: a tap that threads read four at once between taps that they do not."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

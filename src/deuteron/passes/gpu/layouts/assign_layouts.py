@@ -161,7 +161,7 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
     Loads twice: what is computed with a load that moves may be wanted where it moved to.
     """
     info = AxisInfoAnalysis(func)
-    placed: dict[Operation, LinearLayout] = {**scanned_loads(func, info, config)}
+    placed: dict[Operation, LinearLayout | None] = {**scanned_loads(func, info, config)}
     homes = Homes(func, info, config, placed)
     stores = stores_in_place(func, homes, info)
     if stores:

@@ -60,9 +60,9 @@ class Homes:
         func: FuncOp,
         info: AxisInfoAnalysis,
         config: GPUConfig,
-        placed: Mapping[Operation, LinearLayout],
+        placed: Mapping[Operation, LinearLayout | None],
     ):
-        """`placed` are loads and stores that have other layouts than coalesced ones."""
+        """`placed` are loads and stores that have other layouts than coalesced ones; None: loads that have no home."""
         self._placed = placed
         self._info = info
         self._config = config
@@ -76,6 +76,14 @@ class Homes:
 
     def get(self, value: SSAValue) -> LinearLayout | None:
         return self._homes.get(value)
+
+    def may_load_again(self, load: LoadOp) -> bool:
+        """Whether a load may be done several times: of few elements, which nothing changes meanwhile. What other
+        programs store one of the loads may see, and another one not.
+        """
+        if load.is_volatile.value.data or read_by(load).shares(self._written):
+            return False
+        return num_elements_of(load.result.type) <= self._config.num_threads
 
     def is_remade(self, op: Operation) -> bool:
         """Whether an op is made anew for each layout that is demanded of it."""
@@ -150,12 +158,12 @@ class Homes:
 
     def _is_loaded_where_used(self, op: Operation) -> bool:
         """Asked where a load is swept: what gets a home, since its addresses have one by then, keeps it."""
-        if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
+        if not isinstance(op, LoadOp) or not is_tile(op.result.type):
             return False
-        if num_elements_of(op.result.type) > self._config.num_threads or self._is_told_addresses(op):
+        if op in self._placed:
+            return self._placed[op] is None
+        if self._is_told_addresses(op) or not self.may_load_again(op):
             return False
-        if read_by(op).shares(self._written):
-            return False  # what other programs store meanwhile, one of several loads may see, and another one not
         loop = op.parent_op()
         ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
         if any(isinstance(one, WarpGroupDotOp) for one in ops):

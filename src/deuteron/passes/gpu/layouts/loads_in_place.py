@@ -2,18 +2,22 @@
 
     cos = tl.load(cos_ptr + arange(0, 64))               64 halves for all rows of a tile whose threads hold 8 each:
     q * cos.to(tl.float32)[None, :]                      one access of 16 bytes in each thread, no exchange
+    k * cos.to(tl.float32)[None, :]                      for fewer rows, of which a thread holds 2: another access
 
 Threads may then load what others load as well, which the first cache serves. What is computed of such loads moves with
 them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
-and the lanes of a warp have to read neighbours, or, of no more elements than there are threads, no more sectors than
-there, as of the mean of each row of a tile of which a warp has four. Of more a thread has vectors there, which others
-that are computed with them may yet be moved to. Where addresses come from memory, they would have to be converted.
+and the lanes of a warp have to read neighbours. No more elements than there are threads would be read one by one from
+shared memory as well: they are loaded if the lanes read no more sectors than there, or one at once, as of the mean of
+each row of a tile of which a warp has four. Of more a thread has vectors there, which others that are computed with
+them may yet be moved to. Where addresses come from memory, they would have to be converted.
+Few elements that the kernel does not write are loaded once for each layout in which they are needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.load_accesses import load_accesses
@@ -40,20 +44,22 @@ Demanded = Callable[[Operation, SSAValue], list[LinearLayout]]
 
 def loads_in_place(
     func: FuncOp, homes: Homes, demanded: Demanded, info: AxisInfoAnalysis
-) -> dict[LoadOp, LinearLayout]:
-    """The layouts that such loads are to have."""
-    found: dict[LoadOp, LinearLayout] = {}
+) -> dict[LoadOp, LinearLayout | None]:
+    """The layouts that such loads are to have; None: each in which they are needed."""
+    found: dict[LoadOp, LinearLayout | None] = {}
     seen: set[Operation] = set()
-    is_exchanged_ahead = has_dots(func)
     for load in nested_ops(func, LoadOp):
         if load in seen or homes.get(load.result) is None:
             continue
         members = computed_with(load.result, homes)
         seen.update(members)
         wanted = _wanted_outside(members, demanded)
+        others = [layout for layout in wanted if layout != homes.get(load.result)]
         loads = [member for member in members if isinstance(member, LoadOp)]
-        if wanted is not None and all(_pays(one, homes, wanted, info, is_exchanged_ahead) for one in loads):
-            found.update(dict.fromkeys(loads, wanted))
+        if len(wanted) > 1 and not all(map(homes.may_load_again, loads)):
+            continue
+        if others and all(_pays(one, homes, layout, info) for one in loads for layout in others):
+            found.update(dict.fromkeys(loads, wanted[0] if len(wanted) == 1 else None))
     return found
 
 
@@ -79,34 +85,40 @@ def _is_elementwise(op: object) -> bool:
     return isinstance(op, Operation) and is_flexible(op) and is_elementwise(op)
 
 
-def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> LinearLayout | None:
-    """The one layout in which others need any of these; None also where one is no load and not elementwise."""
+def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> list[LinearLayout]:
+    """The layouts in which others need any of these; none where one is no load and not elementwise."""
     if not all(is_loaded_or_elementwise(one) for one in members):
-        return None
+        return []
     wanted: list[LinearLayout] = []
     for op in members:
         for use in op.results[0].uses:
             if use.operation not in members:
                 wanted += [layout for layout in demanded(use.operation, op.results[0]) if layout not in wanted]
-    return wanted[0] if len(wanted) == 1 else None
+    return wanted
 
 
-def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalysis, is_exchanged_ahead: bool) -> bool:
+def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalysis) -> bool:
     """Also whether it may be done in another layout: addresses and masks are computed wherever they are needed, and no
-    dot reads it, for which it would be copied into shared memory; beside dots, so is what threads exchange.
+    dot reads it, for which it would be copied into shared memory; in a loop of dots, so is what threads exchange.
     """
     coalesced = homes.get(load.result)
     may_move = not load.is_volatile.value.data and all(homes.get(operand) is None for operand in load.operands)
-    if wanted == coalesced or not may_move or load.result in homes.fed_to_dots:
+    if not may_move or load.result in homes.fed_to_dots:
         return False
+    num_accesses = _num_accesses(load, wanted, info)
+    if coalesced.in_size(REGISTER) == 1 and not _is_among_dots(load):
+        most = max(_num_sectors(load, coalesced, info), num_accesses)
+        return _reads_neighbours(load, wanted, info) or _num_sectors(load, wanted, info) <= most
     most = ACCESSES * _num_accesses(load, coalesced, info) + WAIT
-    if _num_accesses(load, wanted, info) > most:
-        return False
-    if _reads_neighbours(load, wanted, info):
-        return True
-    if is_exchanged_ahead or coalesced.in_size(REGISTER) > 1:
-        return False
-    return _num_sectors(load, wanted, info) <= _num_sectors(load, coalesced, info)
+    return num_accesses <= most and _reads_neighbours(load, wanted, info)
+
+
+def _is_among_dots(op: Operation) -> bool:
+    """Whether a loop around it multiplies."""
+    while (op := op.parent_op()) is not None and not isinstance(op, FuncOp):
+        if isinstance(op, scf.ForOp | scf.WhileOp) and has_dots(op):
+            return True
+    return False
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:

@@ -20,7 +20,6 @@ from deuteron.analysis.shared_memory.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -94,9 +93,9 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     return "neighbours in memory are not neighbours in shared memory"
 
 
-def has_dots(func: FuncOp) -> bool:
-    """Whether a kernel has dots: what they hold in registers is not known here."""
-    return any(op.name in DOTS for op in nested_ops(func))
+def has_dots(op: Operation) -> bool:
+    """Whether there are dots in a kernel or loop: what they hold in registers is not known here."""
+    return any(inner.name in DOTS for inner in nested_ops(op))
 
 
 def fed_to_dots(op: Operation) -> set[SSAValue]:
