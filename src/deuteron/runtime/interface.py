@@ -33,8 +33,9 @@ def check_kernel(fn: Any, decorator: str) -> Any:
     return fn
 
 
-def launch(kernel: Any, grid: Grid, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """`kernel[grid](...)`, which may be machine code; of what has only a `run`, that."""
+def launch(kernel: Any, grid: Grid | None, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """`kernel[grid](...)`, which may be machine code; of what has only a `run`, that, with the grid if there is one."""
     if isinstance(kernel, KernelInterface):
         return kernel[grid](*args, **keywords)
-    return kernel.run(*args, grid=grid, warmup=False, **keywords)
+    where = {} if grid is None else {"grid": grid, "warmup": False}
+    return kernel.run(*args, **where, **keywords)

@@ -68,6 +68,28 @@ def test_a_class_of_a_program_times_as_triton_does():
     assert kernel.timings == [16, 0, math.inf] and len(fake.launches) == 5
 
 
+class Doubled:
+    """A function of Python that a program tunes as it tunes kernels."""
+
+    def __init__(self):
+        self.fn = lambda x, step: (x, step)
+        self.steps = []
+
+    def run(self, x, step, **options):
+        assert not options.keys() & {"grid", "warmup"}
+        self.steps.append(step)
+        return self.fn(2 * x, step)
+
+
+def test_a_function_that_is_no_kernel_is_tuned_and_called_without_a_grid():
+    doubled = Doubled()
+    steps = [deuteron.Config({"step": step}) for step in (1, 8, 4)]
+    tuner = deuteron.runtime.Autotuner(
+        doubled, ["x", "step"], steps, ["x"], None, None, do_bench=lambda fn, quantiles: [fn() or doubled.steps[-1]] * 3
+    )
+    assert tuner.run(x=5) == (10, 1) and tuner.base_fn is doubled.fn and doubled.steps == [1, 8, 4, 1]
+
+
 def test_the_fastest_is_taken():
     kernel = tuned(FakeKernel())
     kernel[(1,)](None, 32)

@@ -62,6 +62,9 @@ if hasattr(os, "register_at_fork"):
 class Autotuner(PickledByName, KernelInterface):
     """A kernel whose configuration is found by timing. `fn` is what it decorates, `base_fn` the @jit function in it.
 
+    A program may tune a function of Python as well, by an object that has it as `fn`, and a `run(*args, **kwargs)`, and
+    is called by `run` without a grid.
+
     Programs make classes of their own of it, so the parameters, `keys`, `cache`, `nargs`, `pre_hook`, `post_hook`,
     `restore_copies`, `user_defined_pre_hook` and `user_defined_post_hook` are Triton's. `pre_hook(args,
     reset_only=False)` is called before every trial, and with `reset_only` after the last; `post_hook(args, exception)`
@@ -87,9 +90,7 @@ class Autotuner(PickledByName, KernelInterface):
         cache_results: bool | str | Path = False,
     ):
         self.fn = fn
-        self.base_fn = fn
-        while isinstance(getattr(self.base_fn, "fn", None), KernelInterface):
-            self.base_fn = self.base_fn.fn
+        self.base_fn = _innermost(fn)
         self.arg_names = list(arg_names)
         lists = {"key": key, "reset_to_zero": reset_to_zero, "restore_value": restore_value}
         check_given(f"autotune of '{self.base_fn.__name__}'", self.arg_names, configs, prune_configs_by, **lists)
@@ -151,7 +152,7 @@ class Autotuner(PickledByName, KernelInterface):
         choices = vars(self).get("_choices")
         return choices.at(grid) if choices is not None and choices.tuner is self else super().__getitem__(grid)
 
-    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
+    def run(self, *args: Any, grid: Grid | None = None, warmup: bool = False, **kwargs: Any) -> Any:
         if warmup:
             self._check_not_given(kwargs)
             configs = self._pruned(self._launch(args, kwargs, grid))
@@ -166,7 +167,7 @@ class Autotuner(PickledByName, KernelInterface):
         self._choices.note(args, kwargs, config)
         return launched
 
-    def _run_best(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> tuple[Any, Config]:
+    def _run_best(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid | None) -> tuple[Any, Config]:
         """Launch with the configuration that is chosen, and which that is."""
         self._check_not_given(kwargs)
         config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs, grid)
@@ -175,7 +176,7 @@ class Autotuner(PickledByName, KernelInterface):
             config.pre_hook(self._launch(args, kwargs, grid).with_config(config))
         return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()}), config
 
-    def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> TunedLaunch:
+    def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid | None) -> TunedLaunch:
         return TunedLaunch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
 
     def _check_not_given(self, kwargs: Mapping[str, Any]) -> None:
@@ -189,7 +190,7 @@ class Autotuner(PickledByName, KernelInterface):
                 "leave it out of the launch, or out of the configurations"
             )
 
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> Config:
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid | None) -> Config:
         key = key_of_launch(self.arg_names, self.keys, args, kwargs)
         config = self.cache.get(key)
         if config is not None:
@@ -260,7 +261,7 @@ class Autotuner(PickledByName, KernelInterface):
         key = {name: key_of_value(named[name]) for name in self.keys if name in named}
         return store, store.choice(key, {name: element_type(array.dtype) for name, array in arrays_in(named)})
 
-    def _bench(self, *args: Any, config: Config, grid: Grid, **kwargs: Any) -> list[float]:
+    def _bench(self, *args: Any, config: Config, grid: Grid | None = None, **kwargs: Any) -> list[float]:
         """Milliseconds at QUANTILES, infinity where it cannot be run: what a `run` of a program's own class calls."""
         kwargs.pop("warmup", None)
         self._check_not_given(kwargs)
@@ -293,6 +294,13 @@ class Autotuner(PickledByName, KernelInterface):
         for name, content in self.restore_copies.items():
             write_back(named[name], content)
         self.restore_copies = {}
+
+
+def _innermost(fn: Any) -> Any:
+    """The @jit function in what decorates it; of what is no kernel the function of Python in it."""
+    while isinstance(getattr(fn, "fn", None), KernelInterface) or not hasattr(fn, "__name__"):
+        fn = fn.fn
+    return fn
 
 
 _run = Autotuner.run

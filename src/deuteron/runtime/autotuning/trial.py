@@ -27,7 +27,7 @@ class TunedLaunch:
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    grid: Grid
+    grid: Grid | None
     nargs: dict[str, Any]
 
     @property
