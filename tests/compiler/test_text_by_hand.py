@@ -140,6 +140,9 @@ REFUSED = {
     "tt.atomic_rmw does not do FADD to i32": (
         "%z = tt.atomic_rmw fadd, acq_rel, gpu, %x, %n, %t : (!tt.ptr<i32>, i32, i1) -> i32"
     ),
+    "tt.atomic_rmw does not do FMAX to i32": (
+        "%z = tt.atomic_rmw fmax, acq_rel, gpu, %x, %n, %t : (!tt.ptr<i32>, i32, i1) -> i32"
+    ),
     "the region gives other types than the operands have": (
         TILE + '%q = "tt.reduce"(%r) <{axis = 1 : i32}> ({\n^bb0(%a: i32, %b: i32):\n tt.reduce.return %t : i1\n})'
         " : (tensor<4x2xi32>) -> tensor<4xi32>"

@@ -169,6 +169,7 @@ REDUCTIONS = {
         *((kind, dtype) for kind in REDUCTIONS for dtype in ("int32", "uint32")),
         *((kind, dtype) for kind in ("min", "max", "xor") for dtype in ("int64", "uint64")),
         *(("add", dtype) for dtype in ("uint64", "float16", "bfloat16", "float32")),
+        *((kind, dtype) for kind in ("min", "max") for dtype in ("float16", "bfloat16")),
     ],
 )
 def test_reductions(draw, kind, dtype):
@@ -183,6 +184,34 @@ def test_reductions(draw, kind, dtype):
     descriptors = (TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out))
     reduce_kernel[(2,)](*descriptors, KIND=kind)
     np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def extremum_kernel(x_ptr, out_ptr, columns, KIND: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :])
+    out = tl.make_tensor_descriptor(out_ptr, [16, columns], [32, 1], [16, 32])
+    if KIND == "min":
+        out.atomic_min([0, 0], x)
+    else:
+        out.atomic_max([0, 0], x)
+
+
+@pytest.mark.parametrize("columns", [32, 23])
+@pytest.mark.parametrize("kind", ["min", "max"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_extrema_of_floats_at_their_edges(dtype, kind, columns):
+    """Each pair: a NaN gives way to a number, -0 is less than 0. Rows of 46 bytes are updated through pointers."""
+    type = getattr(ml_dtypes, dtype, None) or np.dtype(dtype)
+    edges = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 6e-8], type)
+    x, out = np.tile(edges, (16, 4)), np.tile(np.repeat(edges, 2)[:, None], (1, 32))
+    expected = out.astype(np.float64)
+    old, new = expected[:, :columns], x[:, :columns].astype(np.float64)
+    of_zeros = np.where(np.signbit(old) == (kind == "min"), old, new)
+    expected[:, :columns] = np.where(old == new, of_zeros, {"min": np.fmin, "max": np.fmax}[kind](old, new))
+    extremum_kernel[(1,)](x, out, columns, KIND=kind)
+    np.testing.assert_array_equal(out.astype(np.float64), expected)
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(out)[is_number], np.signbit(expected)[is_number])
 
 
 @triton.jit

@@ -20,6 +20,17 @@ from deuteron.ir.types import is_float
 
 RULES = RuleTable()
 
+
+def _number(extremum: Callable, is_zero_negative: bool) -> Callable:
+    """The larger or smaller number of two, NaN where there is none; of two zeros that with the sign, or without."""
+
+    def combine(old: np.ndarray, operand: np.ndarray) -> np.ndarray:
+        is_old = np.signbit(old) == is_zero_negative
+        return np.where(old == operand, np.where(is_old, old, operand), extremum(old, operand))
+
+    return combine
+
+
 _COMBINE: dict[AtomicKind, Callable] = {
     AtomicKind.AND: np.bitwise_and,
     AtomicKind.OR: np.bitwise_or,
@@ -31,6 +42,8 @@ _COMBINE: dict[AtomicKind, Callable] = {
     AtomicKind.UMAX: unsigned(np.maximum),
     AtomicKind.UMIN: unsigned(np.minimum),
     AtomicKind.XCHG: lambda old, new: new,
+    AtomicKind.FMAX: _number(np.fmax, is_zero_negative=False),
+    AtomicKind.FMIN: _number(np.fmin, is_zero_negative=True),
 }
 
 

@@ -9,8 +9,8 @@ from tests.fuzz.generator.control import hints
 DTYPES = ("float32", "float16", "int32", "int8", "uint8", "bfloat16", "int64", "uint32", "float64", "int16", "float8e5")
 REDUCED = {
     "add": ("int32", "uint32", "uint64", "float32", "float16", "bfloat16"),
-    "min": ("int32", "uint32", "int64", "uint64"),
-    "max": ("int32", "uint32", "int64", "uint64"),
+    "min": ("int32", "uint32", "int64", "uint64", "float16", "bfloat16"),
+    "max": ("int32", "uint32", "int64", "uint64", "float16", "bfloat16"),
     "and": ("int32", "uint32", "int64", "uint64"),
     "or": ("int32", "uint32", "int64", "uint64"),
     "xor": ("int32", "uint32", "int64", "uint64"),

@@ -52,6 +52,7 @@ MIN_ROW_BYTES = 16
 _ADD_TYPES = ("int32", "uint32", "uint64", "fp16", "bf16", "fp32")
 _ROW_TYPES = (int8, uint8, int16, uint16, int32)
 _INTEGER_TYPES = ("int32", "uint32", "int64", "uint64")
+_EXTREMUM_TYPES = (*_INTEGER_TYPES, "fp16", "bf16")
 
 
 def make_tensor_descriptor(
@@ -271,8 +272,8 @@ METHODS = {
     "load": load,
     "store": store,
     "atomic_add": _reduction("atomic_add", DescriptorReduceKind.ADD, _ADD_TYPES),
-    "atomic_min": _reduction("atomic_min", DescriptorReduceKind.MIN, _INTEGER_TYPES),
-    "atomic_max": _reduction("atomic_max", DescriptorReduceKind.MAX, _INTEGER_TYPES),
+    "atomic_min": _reduction("atomic_min", DescriptorReduceKind.MIN, _EXTREMUM_TYPES),
+    "atomic_max": _reduction("atomic_max", DescriptorReduceKind.MAX, _EXTREMUM_TYPES),
     "atomic_and": _reduction("atomic_and", DescriptorReduceKind.AND, _INTEGER_TYPES),
     "atomic_or": _reduction("atomic_or", DescriptorReduceKind.OR, _INTEGER_TYPES),
     "atomic_xor": _reduction("atomic_xor", DescriptorReduceKind.XOR, _INTEGER_TYPES),

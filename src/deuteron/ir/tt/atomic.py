@@ -8,18 +8,20 @@ from __future__ import annotations
 from enum import IntEnum
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, Effect, orders, reads, writes
 from deuteron.ir.member import member_of
 from deuteron.ir.tt.memory import check_access
-from deuteron.ir.types import i32, is_float, is_integer, pointee_of, with_element_type
+from deuteron.ir.types import bf16, element_type_of, f16, i32, is_float, is_integer, pointee_of, with_element_type
 
 
 class AtomicKind(IntEnum):
-    """What a read-modify-write does; U marks unsigned, F floating point."""
+    """What a read-modify-write does; U marks unsigned, F floating point. FMAX and FMIN are of 16 bits, as descriptors
+    reduce them: a NaN gives way to a number, and -0 is less than 0.
+    """
 
     AND = 1
     OR = 2
@@ -31,6 +33,8 @@ class AtomicKind(IntEnum):
     UMAX = 8
     UMIN = 9
     XCHG = 10
+    FMAX = 11
+    FMIN = 12
 
 
 class MemorySemantic(IntEnum):
@@ -99,11 +103,16 @@ class AtomicRMWOp(IRDLOperation):
     def verify_(self) -> None:
         check_access(self, self.ptr, self.value.type, self.mask)
         kind = AtomicKind(self.kind.value.data)
-        fits = is_float(self.value.type) if kind is AtomicKind.FADD else is_integer(self.value.type)
-        if kind is not AtomicKind.XCHG and not fits:
+        if not _fits(kind, self.value.type):
             raise VerifyException(f"tt.atomic_rmw does not do {kind.name} to {self.value.type}")
         if self.result.type != self.value.type:
             raise VerifyException(f"tt.atomic_rmw of {self.value.type} gives {self.result.type}")
+
+
+def _fits(kind: AtomicKind, type: Attribute) -> bool:
+    if kind in (AtomicKind.FMAX, AtomicKind.FMIN):
+        return element_type_of(type) in (f16, bf16)
+    return kind is AtomicKind.XCHG or (is_float(type) if kind is AtomicKind.FADD else is_integer(type))
 
 
 @irdl_op_definition

@@ -302,7 +302,13 @@ class DescriptorScatterOp(_RowAccess):
         self.check_rows(self.src.type)
 
 
+_FLOAT_KINDS = {
+    DescriptorReduceKind.ADD: AtomicKind.FADD,
+    DescriptorReduceKind.MIN: AtomicKind.FMIN,
+    DescriptorReduceKind.MAX: AtomicKind.FMAX,
+}
 _ATOMIC_KINDS = {
+    DescriptorReduceKind.ADD: AtomicKind.ADD,
     DescriptorReduceKind.AND: AtomicKind.AND,
     DescriptorReduceKind.OR: AtomicKind.OR,
     DescriptorReduceKind.XOR: AtomicKind.XOR,
@@ -311,8 +317,8 @@ _ATOMIC_KINDS = {
 
 def atomic_kind(kind: DescriptorReduceKind, type: TensorDescType) -> AtomicKind:
     """The atomic that does to one element what a reduction does."""
-    if kind == DescriptorReduceKind.ADD:
-        return AtomicKind.FADD if is_float(type.tile) else AtomicKind.ADD
+    if is_float(type.tile):
+        return _FLOAT_KINDS[kind]
     if kind == DescriptorReduceKind.MIN:
         return AtomicKind.MIN if type.is_signed else AtomicKind.UMIN
     if kind == DescriptorReduceKind.MAX:

@@ -39,6 +39,8 @@ _OPCODES = {
     AtomicKind.UMAX: "umax",
     AtomicKind.UMIN: "umin",
     AtomicKind.XCHG: "xchg",
+    AtomicKind.FMAX: "fmax",
+    AtomicKind.FMIN: "fmin",
 }
 _COMBINATIONS = {
     AtomicKind.AND: Builder.and_,
@@ -51,7 +53,10 @@ _COMBINATIONS = {
     AtomicKind.UMAX: Builder.umax,
     AtomicKind.UMIN: Builder.umin,
     AtomicKind.XCHG: lambda b, old, new: new,
+    AtomicKind.FMAX: lambda b, old, new: b.intrinsic("llvm.maximumnum", old.type, old, new),
+    AtomicKind.FMIN: lambda b, old, new: b.intrinsic("llvm.minimumnum", old.type, old, new),
 }
+_OF_FLOATS = (AtomicKind.FADD, AtomicKind.FMAX, AtomicKind.FMIN, AtomicKind.XCHG)
 _ORDERINGS = {
     MemorySemantic.RELAXED: "monotonic",
     MemorySemantic.ACQUIRE: "acquire",
@@ -196,8 +201,8 @@ class _Update(Update):
 
 def _update_of(op: Operation, target: CPUTarget) -> _Update:
     kind, type = AtomicKind(op.kind.value.data), element_type_of(op.result.type)
-    if type in FLOAT_TYPES and kind not in (AtomicKind.FADD, AtomicKind.XCHG):
-        raise CompilationError(f"an atomic {kind.name.lower()} of {type}: only add and xchg take floats")
+    if type in FLOAT_TYPES and kind not in _OF_FLOATS:
+        raise CompilationError(f"an atomic {kind.name.lower()} of {type}, which are floats")
     return _Update(kind, type, _ORDERINGS[MemorySemantic(op.sem.value.data)], target)
 
 

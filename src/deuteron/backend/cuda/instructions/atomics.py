@@ -6,7 +6,7 @@
     @p ld.acquire.gpu.global.b32 value, [address];
 
 In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
-compare-and-swap.
+compare-and-swap; so are the extrema of 16-bit floats had, of which there are none.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _OPERATIONS = {
     AtomicKind.UMIN: "min.u",
     AtomicKind.XCHG: "exch.b",
 }
+_EXTREMA = {AtomicKind.FMAX: "llvm.maxnum", AtomicKind.FMIN: "llvm.minnum"}
 _PACKED_ADD = {"half": "add.noftz.f16x2", "bfloat": "add.noftz.bf16x2"}
 _ZERO = const("i32", 0)
 _FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
@@ -62,11 +63,12 @@ def atomic_rmw(
     b: Builder, machine: GPU, op: Operation, address: Value, values: Sequence[Value], guard: Value | None
 ) -> Sequence[Value]:
     """Update neighbouring elements; gives the bits that were there."""
-    if element_type_of(op.result.type) == bf16 and not machine.has_bf16_atomics:
-        return [_add_bf16(b, op, address, values[0], guard)]
+    kind = AtomicKind(op.kind.value.data)
+    if kind in _EXTREMA or (element_type_of(op.result.type) == bf16 and not machine.has_bf16_atomics):
+        return [_by_compare_and_swap(b, op, address, values[0], guard)]
     bits = [to_bits(b, value, op.result.type) for value in values]
     if len(bits) == 1:
-        return [_instruction(b, op, _operation(op, AtomicKind(op.kind.value.data)), address, bits, guard)]
+        return [_instruction(b, op, _operation(op, kind), address, bits, guard)]
     return _add_vector(b, op, address, bits, guard)
 
 
@@ -167,21 +169,24 @@ def _braced(names: Sequence[str]) -> str:
     return "{" + ", ".join(names) + "}" if len(names) > 1 else names[0]
 
 
-def _add_bf16(b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-    """Compare and swap until nothing came between, of the two bytes alone: LLVM's loop, of the word that they are in,
-    reads past the end of an array of an odd number of elements. The first guess is 0, so that nothing is read before.
+def _by_compare_and_swap(b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+    """Of a 16-bit float: compare and swap until nothing came between, of the two bytes alone. LLVM's loop, of the word
+    that they are in, reads past the end of an array of an odd number of elements. The first guess is 0, so that
+    nothing is read before.
 
     The empty assembly keeps the value before the branch: LLVM would move a dot that only the branch uses
     into it, where mma.sync lacks the other threads.
     """
-    value = b.bitcast(b.assembly(Touches.READS, "i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
+    type, extremum = value.type, _EXTREMA.get(AtomicKind(op.kind.value.data))
+    value = b.bitcast(b.assembly(Touches.READS, "i16", "", "=h,0", b.bitcast(value, "i16")), type)
     with b.if_(guard if guard is not None else const("i1", True), "atomic") as branch:
         before, again, done = b.current_block, b.block("atomic_again"), b.block("atomic_done")
         b.br(again)
         b.position(again)
         guess = b.phi("i16", [(const("i16", 0), before)])
-        total = b.bitcast(b.fadd(b.bitcast(guess, "bfloat"), value), "i16")
-        old = _instruction(b, op, "cas.b16", address, [guess, total], None)
+        held = b.bitcast(guess, type)
+        combined = b.intrinsic(extremum, type, held, value) if extremum else b.fadd(held, value)
+        old = _instruction(b, op, "cas.b16", address, [guess, b.bitcast(combined, "i16")], None)
         b.add_incoming(guess, old, again)
         b.cond_br(b.icmp("eq", old, guess), done, again)
         b.position(done)
