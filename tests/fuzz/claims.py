@@ -2,11 +2,11 @@
 
     difference_of_claims(case, module)      contiguity 2 of %u: tensor<64xi64> by arith.extui: [4294967295, 0, 1, ...]
 
-Of each value of a program, whenever it is computed: contiguity, divisibility and constancy (`axis_analysis.py`), that
-it is not negative (`ranges.py`), the polynomial that it is (`tile_polynomials.py`), the bits of its place
-(`index_bits.py`), and that no two elements have one address (`steps.py`). Integers of 32 bits and more are taken not to
-overflow, so nothing is said of what is computed from one that did. A claim that is wrong need not be a wrong result,
-but whoever relies on it makes one.
+Of each value of a program, whenever it is computed: contiguity, divisibility and constancy (`axis_analysis.py`), by how
+much neighbours differ (`distances.py`), that it is not negative (`ranges.py`), the polynomial that it is
+(`tile_polynomials.py`), the bits of its place (`index_bits.py`), and that no two elements have one address
+(`steps.py`). Integers of 32 bits and more are taken not to overflow, so nothing is said of what is computed from one
+that did. A claim that is wrong need not be a wrong result, but whoever relies on it makes one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis
+from deuteron.analysis.addresses.load_accesses import MOST_NEIGHBOURS
 from deuteron.analysis.addresses.polynomial import Monomial, Polynomial
 from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, sources_of
@@ -133,7 +134,18 @@ class _Claims:
     def _wrong_axes(self, value: SSAValue, tile: np.ndarray) -> str | None:
         info = self._axes.of(value)
         found = (_wrong_along(info, axis, tile) for axis in range(tile.ndim))
-        return next(filter(None, found), None)
+        apart = (self._wrong_distances(value, axis, tile) for axis in range(tile.ndim) if is_tile(value.type))
+        return next(filter(None, (*found, *apart)), None)
+
+    def _wrong_distances(self, value: SSAValue, axis: int, tile: np.ndarray) -> str | None:
+        """Of as many neighbours as there are, up to those that one thread loads."""
+        count = min(tile.shape[axis], MOST_NEIGHBOURS)
+        known = self._axes.distances(value, axis, count) if count > 1 else None
+        if known is None:
+            return None
+        multiples = np.moveaxis(tile, axis, -1).reshape(-1, count) - np.array(known.distances)
+        rest = multiples % known.step if known.step else multiples
+        return f"{known}" if rest.any() or (multiples != multiples[:, :1]).any() else None
 
     def _wrong_place(self, value: SSAValue, tile: np.ndarray) -> str | None:
         """What does not depend on anything but the elements' places, and what holds of all of them."""
