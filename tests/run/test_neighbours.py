@@ -142,3 +142,27 @@ def test_pairs_that_are_turned(draw, poisoned, check, rows, dim):
     rotated_kernel[(2,)](x, angles, out, rows, DIM=dim, ROWS=8, num_warps=1)
     y = x[:, np.arange(dim) ^ 1] * np.where(np.arange(dim) % 2, 1, -1)
     check(out, x + y * angles.repeat(2, 1).repeat(2, 0)[:rows])
+
+
+@triton.jit
+def overflowing_kernel(x_ptr, out_ptr, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if KIND == "cut":
+        place = ((i % 4).to(tl.uint64) + 4294967297).to(tl.uint32) // 3
+    elif KIND == "product":
+        place = ((i % 4) * 2147483647).to(tl.uint32) % 3
+    else:
+        place = ((i % 4).to(tl.uint32) * 3000000000 + 5) % 7
+    tl.store(out_ptr + i, tl.load(x_ptr + place))
+
+
+@pytest.mark.parametrize("kind", ["cut", "product", "sum"])
+def test_divided_numbers_that_overflow(draw, poisoned, check, kind):
+    x, out, i = draw("float32", 8), poisoned("float32", 256), np.arange(256) % 4
+    overflowing_kernel[(1,)](x, out, KIND=kind, BLOCK=256, num_warps=1)
+    place = {
+        "cut": (i + 1) // 3,
+        "product": i * 2147483647 % 2**32 % 3,
+        "sum": (i * 3000000000 + 5) % 2**32 % 7,
+    }[kind]
+    check(out, x[place])

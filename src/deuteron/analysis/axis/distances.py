@@ -80,8 +80,9 @@ class DistancesAnalysis:
             return None
         op = value.owner
         found = _RULES[type(op)](op, operands)
-        is_known = found is None or not isinstance(op, _SIGNED) or relies_on_natural(op.lhs, function_of(op))
-        return found if is_known else None
+        if found is None or not _has_room(value, found):
+            return None
+        return found if not isinstance(op, _SIGNED) or relies_on_natural(op.lhs, function_of(op)) else None
 
     def _simple(self, value: SSAValue, axis: int) -> Distances | None:
         """Of what is the same for all neighbours, or counts up."""
@@ -107,6 +108,13 @@ def _operands(value: SSAValue, axis: int) -> Sequence[Place]:
     if isinstance(op, TransOp):
         return [(op.src, op.permutation[axis])]
     return [(operand, axis) for operand in op.operands]
+
+
+def _has_room(value: SSAValue, found: Distances) -> bool:
+    """Whether numbers are what integers of their bits are, signed or not: what overflows is another number."""
+    element = element_type_of(value.type)
+    half = 1 << bit_width_of(element) - 1
+    return not is_integer(element) or (-half <= min(found.distances) and max(found.distances) < half)
 
 
 def _made(step: int, distances: Sequence[int]) -> Distances:
