@@ -51,18 +51,23 @@ def _streams_always(b: Any, streams: Any, cache_bytes: int, *given: Any) -> Any:
 
 # Of a module, or a class in it: what is said there, and what it may be instead; names that belong together, together.
 COSTS: Costs = (
+    ("analysis.addresses.load_accesses", "MOST_NEIGHBOURS", (2, 4, 32)),
     ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
     ("analysis.shared_memory.shared_conversion", "MAX_BYTES", (256, 2048)),
     ("backend.gpu.rules.combine", "MIN_CHAIN", (1, 64)),
+    ("backend.gpu.rules.dot", "MULTIPLY_ADDS, OF_ALL_DOTS, LEAST", ((1, 1, 1), (64, 64, 1))),
     ("backend.gpu.rules.combine_warps", "SHUFFLE_LATENCY", (-MUCH, MUCH)),
     ("passes.gpu.dot_instructions", "FEW_COLUMNS", (0, 256)),
     ("passes.gpu.dot_instructions", "MAX_SHARE", (0, 1 / 16)),
     ("passes.gpu.layouts.computed_operands", "MOST_NEIGHBOURS", (2, 4)),
     ("passes.gpu.layouts.loads_in_place", "ACCESSES", (0, MUCH)),
     ("passes.gpu.layouts.loads_in_place", "_reads_neighbours", (_always,)),
+    ("passes.gpu.layouts.homes", "MOST_FOLLOWING", (0, MUCH)),
+    ("passes.gpu.layouts.merge_reductions", "MOST_TRIED", (0, 1)),
     ("passes.gpu.layouts.stores_in_place", "ACCESSES", (0, MUCH)),
     ("passes.gpu.layouts.stores_in_place", "_writes_neighbours", (_always,)),
     ("passes.gpu.memory.allocate_shared", "OWN_BYTES", (0, 0, 64)),
+    ("passes.gpu.memory.shorten_lives", "live_registers", (lambda func: MUCH,)),
     ("passes.gpu.operands.place_dot_operands", "REGISTER_SHARE", (1 / 64, 2)),
     ("passes.gpu.operands.place_dot_operands", "MIN_OPERAND_SHARE", (1 / 64,)),
     ("passes.gpu.operands.register_operands", "TILES_SHARE", (0, 8)),
@@ -87,10 +92,13 @@ COSTS: Costs = (
     ("passes.gpu.slices.slice_tiles", "cost_of_all", (lambda func: MUCH,)),
     ("passes.gpu.specialization.choose_functions:ChooseSpecialized", "_is_chosen", (_is_possible,)),
     ("passes.gpu.warp_groups.order_warp_groups", "MIN_RATIO", (0,)),
+    ("passes.gpu.warp_groups.overlap_wgmma", "CROWDED", (0, 1 / 8, MUCH)),
     ("passes.tile.roll_loops", "LEAST_ITERATIONS", (2, 3)),
     ("passes.tile.roll_loops", "LEAST_SHARE", (0,)),
     ("passes.tile.roll_loops", "_cost", (lambda op: MUCH,)),
     ("passes.tile.split_loops", "MAX_OPS", (0, MUCH)),
+    ("passes.tile.unroll_accumulations", "FACTOR", (1, 2, 3)),
+    ("passes.tile.unroll_short_loops", "MOST_OPS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
     ("passes.tile.unswitch_loops", "MAX_OPS", (0, MUCH)),
 )
 

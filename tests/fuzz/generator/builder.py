@@ -284,6 +284,8 @@ _FREQUENCY = {
     "sort": 0.3,
     "random": 0.3,
     "tuple": 0.6,
+    "neighbours": 0.4,
+    "large": 0.15,
 }
 
 
