@@ -15,3 +15,14 @@ def test_a_fused_product_does_not_overflow(fuses):
     case = Case(3, source, (*numbers, Argument("out", "float32", 1, "poison")), (1,), {"enable_fp_fusion": fuses})
     *_, out = expect(case, lowered(case), runs=20).bounds
     assert out.is_determined.all() == (not fuses)
+
+
+def test_the_largest_of_many_equal_elements_may_be_less():
+    """Where products are fused, and all of them are rounded down otherwise."""
+    source = (
+        "@triton.jit\ndef kernel(x, out):\n    a = tl.load(x + tl.arange(0, 64))\n"
+        "    tl.store(out, tl.max(a * 3.0 - 1.0, 0))\n"
+    )
+    case = Case(5, source, (Argument("x", "float32", 64, (2 / 3,)), Argument("out", "float32", 1, "poison")), (1,))
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert out.low < out.stored < out.high
