@@ -18,6 +18,7 @@ from __future__ import annotations
 from tests.fuzz.generator.builder import Builder, Unfit, statement_of
 from tests.fuzz.generator.control import nested
 from tests.fuzz.generator.dot_loops import TYPES
+from tests.fuzz.generator.dots import rows_of
 
 FAR = (2147483647, 2147483600, 1 << 30)
 HINTS = ("", "", ", num_stages=2", ", warp_specialize=True")
@@ -28,7 +29,7 @@ def advanced_pointers(b: Builder) -> None:
     nested(b)
     if b.depth > 2:
         raise Unfit
-    dtype, m, n, k = b.rng.choice(TYPES), b.rng.choice((16, 64, 128)), *b.rng.choices((16, 32, 64, 64), k=2)
+    dtype, m, n, k = b.rng.choice(TYPES), rows_of(b, 16, 64, 128), *b.rng.choices((16, 32, 64, 64), k=2)
     trips = b.rng.randint(1, 4)
     width = trips * k
     columns, inside = _columns(b, k, width)
@@ -64,7 +65,7 @@ def windows(b: Builder) -> None:
     nested(b)
     if b.depth > 2:
         raise Unfit
-    dtype, m, n, d = b.rng.choice(TYPES[:1]), b.rng.choice((16, 64, 64, 128)), b.rng.choice((16, 32)), 16
+    dtype, m, n, d = b.rng.choice(TYPES[:1]), rows_of(b, 16, 64, 64, 128), b.rng.choice((16, 32)), 16
     trips = b.rng.randint(0, 5)
     q, keys_of = b.array(dtype, m * d * b.programs, "small"), b.array(dtype, max(trips, 1) * n * d, "small")
     name = b.name

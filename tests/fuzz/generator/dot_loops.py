@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from tests.fuzz.generator.builder import Builder, Value, statement_of
 from tests.fuzz.generator.control import hints, nested
+from tests.fuzz.generator.dots import rows_of
 from tests.fuzz.generator.memory import size_of, strided
 
 TYPES = ("float16", "float16", "bfloat16")
@@ -39,7 +40,7 @@ def loop_of_products(b: Builder) -> None:
     nested(b)
     if b.depth > 2:
         return
-    dtype, m, n = b.rng.choice(TYPES), b.rng.choice((16, 64, 64, 128)), b.rng.choice((16, 32, 64))
+    dtype, m, n = b.rng.choice(TYPES), rows_of(b, 16, 64, 64, 128), b.rng.choice((16, 32, 64))
     kept = [loaded(b, dtype, (m, n)) for _ in range(b.rng.choice((0, 1, 1)))]
     count = b.rng.choice((1, 1, 2, 3))
     sums = [b.define(f"tl.zeros(({m}, {n}), tl.float32)", "float32", (m, n)) for _ in range(count)]

@@ -105,6 +105,11 @@ def product(b: Builder) -> None:
     b.define(f"tl.dot({x}, {y}{accumulator}{keywords(b, dtype, result)}{older})", result, (*batch, m, n))
 
 
+def rows_of(b: Builder, *usual: int) -> int:
+    """Of a first operand in a loop: at times as few as a decode has."""
+    return b.rng.choice((1, 2, 4, 8) if b.chance(0.25) else usual)
+
+
 def small_sizes(b: Builder) -> tuple[int, int, int]:
     """Of any M, N and K, as far as tiles stay small."""
     while True:
@@ -163,7 +168,7 @@ def product_loop(b: Builder) -> None:
         raise Unfit
     dtype = draw_type(b)
     m, n, k = (
-        b.rng.choice((16, 32, 64, 64)),
+        rows_of(b, 16, 32, 64, 64),
         b.rng.choice((16, 32, 64, 64)),
         max(b.rng.choice((16, 32, 64)), LEAST_K.get(dtype, 16)),
     )
@@ -243,7 +248,7 @@ def unpacked_loop(b: Builder) -> None:
     if b.depth > 2:
         raise Unfit
     dtype, kind = b.rng.choice(("float16", "bfloat16")), b.rng.choice(("bytes", "words", "pairs"))
-    m, n, k = b.rng.choice((16, 64)), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
+    m, n, k = rows_of(b, 16, 64), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
     trips = b.rng.randint(1, 4)
     total, counter = trips * k, b.name("k")
     x_name = b.array(dtype, m * total * b.programs, "small")
@@ -285,7 +290,7 @@ def described_loop(b: Builder) -> None:
     if b.depth > 2:
         raise Unfit
     dtype = b.rng.choice(("float16", "float16", "bfloat16", "float32", "int8", "float8e5"))
-    m, n, k = b.rng.choice((16, 64, 128)), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
+    m, n, k = rows_of(b, 16, 64, 128), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
     trips, result = b.rng.randint(1, 4), result_type(b, dtype)
     names = [b.array(dtype, size * trips, b.rng.choice(("small", "normal"))) for size in (m * k, k * n)]
     a, other = b.name("d"), b.name("d")
@@ -318,7 +323,7 @@ def attention(b: Builder) -> None:
     """Two products in a loop, with a running maximum and sum of the rows between them."""
     if b.depth > 1:
         raise Unfit
-    dtype, rows, keys, depth = b.rng.choice(("float16", "bfloat16")), b.rng.choice((16, 64)), 32, b.rng.choice((16, 32))
+    dtype, rows, keys, depth = b.rng.choice(("float16", "bfloat16")), rows_of(b, 16, 64), 32, b.rng.choice((16, 32))
     trips = b.rng.randint(1, 3)
     q = operand(b, dtype, (rows, depth))
     names = [b.array(dtype, keys * trips * depth * b.programs, "normal") for _ in range(2)]

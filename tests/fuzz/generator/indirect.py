@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tests.fuzz.generator.builder import Builder, Value, shape_text, statement_of
 from tests.fuzz.generator.control import MAX_TRIPS, nested
+from tests.fuzz.generator.dots import rows_of
 from tests.fuzz.generator.memory import row_major, size_of
 
 PARTS = (1, 2, 3, 5)
@@ -90,7 +91,7 @@ def sum_of_parts(b: Builder) -> None:
 def product_of_parts(b: Builder) -> None:
     nested(b)
     dtype, k, n = b.rng.choice(("float16", "bfloat16", "float32", "int8")), b.rng.choice((32, 64)), 32
-    m, result = b.rng.choice((16, 64)), "int32" if dtype == "int8" else "float32"
+    m, result = rows_of(b, 16, 64), "int32" if dtype == "int8" else "float32"
     is_by_rows = b.chance(0.5)
     parts = _parts(b, dtype, (k, n), is_by_rows)
     with_what = b.value(dtype, (m, k))

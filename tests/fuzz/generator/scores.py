@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from tests.fuzz.generator.builder import Builder, Unfit, statement_of
 from tests.fuzz.generator.control import hints
+from tests.fuzz.generator.dots import rows_of
 
 TYPES = ("float16", "float16", "bfloat16")
 MAX_BLOCKS = 5
@@ -72,7 +73,7 @@ def scores(b: Builder) -> None:
 
 
 def _begin(b: Builder) -> _Names:
-    m, n, d = b.rng.choice((16, 64, 64, 128)), b.rng.choice((16, 32, 64)), b.rng.choice((16, 32, 64))
+    m, n, d = rows_of(b, 16, 64, 64, 128), b.rng.choice((16, 32, 64)), b.rng.choice((16, 32, 64))
     blocks = b.rng.randint(1, MAX_BLOCKS)
     num_rows = b.number("int32", b.rng.choice((m * b.programs, m * b.programs - 3, 5)))
     num_keys = b.number("int32", b.rng.choice((n * blocks, n * blocks, n * blocks - 5, 1, 0, n)))
