@@ -86,8 +86,5 @@ def test_each_row_counts_once(kind, stride):
 @pytest.mark.parametrize("kind", [*UNROLLED, *KEPT])
 def test_which_loops_go_four_iterations_at_a_time(kind):
     array = np.zeros(1 << 12, np.float32)
-    loops = []
-    for target in ("cpu", "cuda:90"):
-        text = compile_for(target, kernel, array, array, 5, 64, 64, KIND=kind, ROWS=4, N=32).asm["ttir"]
-        loops.append(text.count("scf.for"))
-    assert loops == [2 if kind in UNROLLED else 1, 1]
+    text = compile_for("cpu", kernel, array, array, 5, 64, 64, KIND=kind, ROWS=4, N=32).asm["ttir"]
+    assert text.count("scf.for") == (2 if kind in UNROLLED else 1)

@@ -45,7 +45,8 @@ MOST_GROWTH, _INDEX_BITS = 1 << 24, 32
 class Growth:
     """Of an op at an index of a nest: its first operand grows by `step` along the dimension of the segments.
 
-    `depth`: of how many divisions, each made of what another gives, its operands are made; of a chained one its divisor.
+    `depth`: of how many divisions, each made of what another gives, its operands are made; of a chained one its
+    divisor.
     """
 
     op: Operation
