@@ -8,6 +8,7 @@ from backend.cuda.launching import emulate
 
 import deuteron
 import deuteron.language as tl
+from deuteron.language.extra import libdevice
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -79,3 +80,26 @@ def test_four_elements_branch_once(rng):
     elements = 512 // (2 * 32)
     assert ptx.count("call.uni (retval0), reduce_large") == 2 * elements  # of sin and of cos
     assert ptx.count("0f48000000") == 2 * (elements + elements // 4) and "__local_depot" not in ptx
+
+
+@deuteron.jit
+def of_libdevice(x, o, NAME: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + i)
+    if NAME == "sin":
+        y = libdevice.sin(values)
+    elif NAME == "cos":
+        y = libdevice.cos(values)
+    else:
+        y = libdevice.tan(values)
+    tl.store(o + i, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_several_elements_of_a_thread(rng, name, dtype):
+    x = (rng.standard_normal(512) * 1e6).astype(dtype)
+    got = np.full_like(x, 7)
+    emulate(of_libdevice, x, got, NAME=name, BLOCK=512, num_warps=2)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(got, getattr(np, name)(x.astype(np.longdouble)), rtol=4 * eps, atol=eps * eps)

@@ -19,7 +19,7 @@ from deuteron.backend.math.logarithms import log, log2
 Emit = Callable[..., Value]
 
 # Of one argument, with a branch for few arguments, in the language and in libdevice: one for a vector is cheaper.
-BRANCHING = frozenset({"sin", "cos", "tan"})
+BRANCHING = frozenset({"sin", "cos"})
 
 
 def precise_divide(b: Builder, x: Value, y: Value) -> Value:
