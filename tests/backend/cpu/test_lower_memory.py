@@ -1,5 +1,7 @@
 """Loads and stores: contiguous, strided, gathered, repeated; masks that switch off first, last and odd lanes."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -221,3 +223,26 @@ def cut(x, out, first, used, BLOCK: tl.constexpr):
 def test_offsets_that_are_cut_wrap_around(compare, rng, used):
     x, out = rng.integers(0, 99, 128 - used).astype(np.int8), np.zeros(128, np.int8)
     compare(cut, [x, out, 2**31 - used, used], {"BLOCK": 128})
+
+
+def copy_of_batch(x, out, n, BLOCK: tl.constexpr):
+    i, batch = tl.arange(0, BLOCK), tl.program_id(1).to(tl.int64) * n
+    at = tl.program_id(0) * n + i
+    tl.store(out + batch + at, tl.load(x + batch + at, mask=i < n, other=0), mask=i < n)
+
+
+def test_whether_offsets_wrap_is_asked_of_the_last_lane(lower_module, lower_python):
+    """And not of each, in vectors of addresses, where the pointer is moved by 64 bits besides."""
+    module = lower_python(copy_of_batch, [np.zeros(1, np.float32), np.zeros(1, np.float32), 7], {"BLOCK": 64})
+    text = lower_module(module, "x86-64-v4").llir
+    assert re.search(r"icmp eq i64", text)
+    assert not re.search(r"icmp eq <\d+ x i64>", text)
+
+
+def test_offsets_of_64_bits_do_not_wrap(lower_module, lower_python):
+    def copy(x, out, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0).to(tl.int64) * n + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n, other=0), mask=i < n)
+
+    module = lower_python(copy, [np.zeros(1, np.float32), np.zeros(1, np.float32), 7], {"BLOCK": 64})
+    assert "straight" not in lower_module(module, "x86-64-v4").llir

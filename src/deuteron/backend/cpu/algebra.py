@@ -78,7 +78,7 @@ def _combine(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Fragm
         step = _wrapped(steps[0] + steps[1] if emit is Builder.add else steps[0] - steps[1], base.type)
     else:
         step = emit(b, *(_step_value(step, base.type) for step in steps))
-    return Affine(base, step, lanes_of(x, y), level, elements=_elements(emitter, emit, x, y))
+    return Affine(base, step, lanes_of(x, y), level, False, _elements(emitter, emit, x, y), _widened(x, y))
 
 
 def multiply(emitter: Emitter, x: Fragment, y: Fragment) -> Fragment:
@@ -89,7 +89,7 @@ def multiply(emitter: Emitter, x: Fragment, y: Fragment) -> Fragment:
     level = level_of(x, y)
     b = emitter.at(level)
     step, elements = _scale(b, x.step, y.value), _elements(emitter, Builder.mul, x, y)
-    return Affine(b.mul(x.base, y.value), step, x.lanes, level, elements=elements)
+    return Affine(b.mul(x.base, y.value), step, x.lanes, level, False, elements, x.widened)
 
 
 def _elements(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Fragment) -> Callable[[], Value] | None:
@@ -98,6 +98,12 @@ def _elements(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Frag
         return None
     lanes, level = lanes_of(x, y), level_of(x, y)
     return lambda: emit(emitter.at(level), *(as_vector(emitter, fragment, lanes) for fragment in (x, y)))
+
+
+def _widened(*fragments: Fragment) -> tuple[Affine, ...]:
+    """What all of them are computed from that may wrap around between lanes."""
+    found = [narrow for fragment in fragments if isinstance(fragment, Affine) for narrow in fragment.widened]
+    return tuple(dict.fromkeys(found))
 
 
 def truncate(emitter: Emitter, x: Fragment, type: str) -> Fragment:
@@ -114,9 +120,9 @@ def sign_extend(emitter: Emitter, x: Fragment, type: str) -> Fragment:
         return lanewise(emitter, convert, x)
     b = emitter.at(x.level)
     step = _wrapped(x.step, type) if isinstance(x.step, int) else b.sext(x.step, type)
-    wraps = x.elements is not None or not x.is_range
-    elements = (lambda: convert(emitter.at(x.level), as_vector(emitter, x, x.lanes))) if wraps else None
-    return Affine(b.sext(x.base, type), step, x.lanes, x.level, x.is_range, elements)
+    widened = x.widened if x.is_range or x.base.type == type else (*x.widened, x)
+    elements = (lambda: convert(emitter.at(x.level), as_vector(emitter, x, x.lanes))) if widened else None
+    return Affine(b.sext(x.base, type), step, x.lanes, x.level, x.is_range, elements, widened)
 
 
 def _conversion(emit: Callable[..., Value], type: str) -> Callable[..., Value]:
@@ -137,7 +143,7 @@ def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes
     elements = None
     if any(isinstance(fragment, Affine) and fragment.elements is not None for fragment in (pointer, wide)):
         elements = lambda: _advance_vector(emitter, pointer, offset, element_bytes, level).value  # noqa: E731
-    return Affine(base, step, lanes_of(pointer, offset), level, elements=elements)
+    return Affine(base, step, lanes_of(pointer, offset), level, False, elements, _widened(pointer, wide))
 
 
 def _advance_vector(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int, level: int) -> Fragment:

@@ -31,7 +31,8 @@ class Affine:
     """`base + lane * step` for integers (step in the integer's units) and pointers (step in bytes).
 
     `is_range`: the elements are those of a range of numbers, which does not wrap around. `elements`: emits them, where
-    they are computed from narrower integers that may wrap around between lanes, as what is an offset does not.
+    they are computed from narrower integers that may wrap around between lanes, as what is an offset does not;
+    `widened`: those integers.
     """
 
     base: Value
@@ -40,6 +41,7 @@ class Affine:
     level: int
     is_range: bool = False
     elements: Callable[[], Value] | None = None
+    widened: tuple[Affine, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

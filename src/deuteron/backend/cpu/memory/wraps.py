@@ -5,14 +5,14 @@ Those that are on are accessed where they are then, and not where the first one 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
-from deuteron.backend.cpu.algebra import lane_offsets
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform
 from deuteron.backend.cpu.memory.element_access import Access
-from deuteron.backend.cpu.memory.masks import all_of, if_full
+from deuteron.backend.cpu.memory.masks import if_full
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, bit_width, const
 
 
 def may_wrap(pointer: Fragment, mask: Fragment | None) -> bool:
@@ -42,9 +42,15 @@ def unless_wrapped(
 
 
 def is_straight(b: Builder, pointer: Affine) -> Value:
-    """Whether all lanes are where the first one and the step say: distances are compared, for LLVM 22 aborts where
-    vectors of addresses with one base are.
+    """Whether all lanes are where the first one and the step say, as they are where the last one of each narrower
+    integer that is widened is.
     """
-    first = b.splat(b.ptrtoint(pointer.base, "i64"), pointer.lanes)
-    distances = b.sub(b.ptrtoint(pointer.elements(), first.type), first)
-    return all_of(b, b.icmp("eq", distances, lane_offsets(b, pointer, pointer.lanes)))
+    return functools.reduce(b.and_, [_reaches_last(b, narrow) for narrow in pointer.widened])
+
+
+def _reaches_last(b: Builder, narrow: Affine) -> Value:
+    type, lanes = narrow.base.type, narrow.lanes
+    wide = f"i{2 * bit_width(type)}"
+    step = const(wide, narrow.step) if isinstance(narrow.step, int) else b.sext(narrow.step, wide)
+    last = b.add(b.sext(narrow.base, wide), b.mul(step, const(wide, lanes - 1)))
+    return b.icmp("eq", b.sext(b.trunc(last, type), wide), last)
