@@ -63,6 +63,18 @@ def test_every_program_runs_once(counting, monkeypatch, grid, threads):
     assert visits[-1] == 0
 
 
+def test_a_thread_alone_runs_all_programs_in_one_call(monkeypatch):
+    """What one of them has packed the others find, once it is known how long they take."""
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "1")
+    kernel = build_kernel(
+        lambda b, index: b.store(b.parameters[2], b.gep("i64", argument(b, 0, "ptr"), index)), {"first": "*i64"}
+    )
+    first = np.zeros(100, np.int64)
+    kernel((100, 1, 1), [first.ctypes.data])
+    kernel((100, 1, 1), [first.ctypes.data])
+    assert not first.any()
+
+
 @pytest.mark.parametrize("grid", [(0, 1, 1), (5, 0, 3), (0, 0, 0)])
 def test_an_empty_grid_runs_nothing(counting, grid):
     counting(grid, [0])  # would write to address 0

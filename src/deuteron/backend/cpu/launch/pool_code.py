@@ -124,7 +124,8 @@ def _define_invite(module: Module) -> None:
 
 def _define_run_chunks(module: Module) -> None:
     """-1 where there is no scratch memory. A chunk is half of a thread's share of what is left: what one thread runs is
-    near in memory, and yet all end at about the same time.
+    near in memory, and yet all end at about the same time. A thread alone takes all: what the programs of a chunk find
+    packed is lost after it.
     """
     given = [("ptr", "pool"), ("ptr", "job"), ("i64", "until"), ("ptr", "watch")]
     c = module.function("run_chunks", "i64", given, kind=PoolCode)
@@ -147,7 +148,8 @@ def _define_run_chunks(module: Module) -> None:
     begin = c.read(job, JOB, "taken")
     c.leave_if(c.icmp("uge", begin, job_word["total"]), done)
     rest = c.sub(job_word["total"], begin)
-    share = c.udiv(rest, c.shl(job_word["num_threads"], c.word(1)))
+    is_alone = c.equal(job_word["num_threads"], c.word(1))
+    share = c.select(is_alone, rest, c.udiv(rest, c.shl(job_word["num_threads"], c.word(1))))
     for opcode, limit in (("llvm.umax", job_word["least"]), ("llvm.umin", job_word["most"]), ("llvm.umin", rest)):
         share = c.intrinsic(opcode, "i64", share, limit)
     end = c.add(begin, share)
