@@ -20,7 +20,7 @@ def product(a, b, c, table, K, N, Q, FORM: tl.constexpr, BM: tl.constexpr, BN: t
     """FORM: how the columns of B are found."""
     rows, ks = tl.arange(0, BM), tl.arange(0, BK)
     columns = tl.program_id(0) * BN + tl.arange(0, BN)
-    acc = tl.zeros((BM, BN), tl.float32)
+    acc = tl.zeros((BM, BN), c.dtype.element_ty)
     for k in range(0, K, BK):
         if FORM == "wrapped":
             places = (k + ks)[:, None] * N + (columns % N)[None, :]
@@ -62,6 +62,36 @@ def test_columns(compare, rng, bfloat16, form, type, k, n, bn):
     table[n // 2 :] = rng.integers(0, n, len(table) - n // 2)
     args = [a, b, np.full((16, n), 77, np.float32), table, k, n, max(k * n - 3, 1)]
     compare(product, args, {"FORM": form, "BM": 16, "BN": bn, "BK": 32}, (num_programs,), cpus=CPUS, tolerance=0)
+
+
+RUNS = {
+    "one": [(20, 64)],
+    "two": [(20, 41), (3, 23)],
+    "two, the second of one lane": [(36, 63), (0, 1)],
+    "two, the first of one lane": [(99, 1), (0, 63)],
+    "three": [(0, 20), (70, 20), (0, 24)],
+    "two that take turns": [(lane % 2 * 10 + lane, 1) for lane in range(64)],
+}
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("type", ["bfloat16", "int8"])
+def test_columns_in_runs(compare, rng, bfloat16, type, runs):
+    """Lanes that are off may lie anywhere."""
+    dtype, total, k, n = (bfloat16, np.float32, 70, 100) if type == "bfloat16" else (np.int8, np.int32, 70, 100)
+    a, b = (rng.integers(-4, 5, shape).astype(dtype) for shape in ((16, k), (k, n)))
+    table = np.concatenate([np.arange(first, first + count) for first, count in RUNS[runs]]).astype(np.int32)
+    table[4::5] = 10**8  # off
+    args = [a, b, np.full((16, n), 77, total), table, k, n, 1]
+    compare(product, args, {"FORM": "in a table", "BM": 16, "BN": 64, "BK": 32}, cpus=CPUS[:3], tolerance=0)
+
+
+def test_two_runs_are_loaded_under_masks(lower_python, lower_module):
+    x, c, table = np.zeros(1, np.int8), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    constexprs = {"FORM": "wrapped", "BM": 16, "BN": 64, "BK": 32}
+    llir = lower_module(lower_python(product, [x, x, c, table, 1, 1, 1], constexprs), cpu="znver4").llir
+    function = llir[llir.index("define internal <64 x i8> @gather_words.") :]
+    assert function[: function.index("\n}")].count("call <64 x i8> @llvm.masked.load") == 2
 
 
 @pytest.mark.parametrize(("form", "is_looked_at"), FORMS.items())

@@ -18,7 +18,7 @@ def gather(access: Access, pointer: Fragment, mask: Value) -> Value:
     if isinstance(pointer, Affine):
         return gather_strided(b, pointer.base, _step_of(pointer), mask, access.type)
     if access.has_gathers_of_words:
-        return gather_narrow(b, _pointers(access, pointer), mask, access.type)
+        return gather_narrow(b, _pointers(access, pointer), mask, access.type, access.has_masked_moves)
     return gather_lanes(b, _pointers(access, pointer), mask, access.type)
 
 

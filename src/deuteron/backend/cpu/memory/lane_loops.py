@@ -63,7 +63,7 @@ def scatter_strided(b: Builder, elements: Value, base: Value, step: Value, mask:
 @contextmanager
 def lanes_on(b: Builder, mask: Value) -> Iterator[Value]:
     """A loop over the numbers of the lanes that are on, the first one first."""
-    bits = _bits(b, mask)
+    bits = mask_bits(b, mask)
     count = b.intrinsic("llvm.ctpop", "i64", bits)
     with b.loop(const("i64", 0), count, const("i64", 1), [bits], "on") as loop:
         (rest,) = loop.carried
@@ -130,7 +130,7 @@ def _chunks(b: Builder, lanes: int) -> Iterator[tuple[Value, int]]:
         yield loop.index, size
 
 
-def _bits(b: Builder, mask: Value) -> Value:
+def mask_bits(b: Builder, mask: Value) -> Value:
     lanes = width(mask.type)
     bits = b.bitcast(mask, f"i{lanes}")
     return bits if lanes == 64 else b.zext(bits, "i64")

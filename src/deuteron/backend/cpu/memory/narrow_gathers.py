@@ -4,14 +4,18 @@
 
 An aligned word lies in one page, so that no more pages are touched; what it holds beside the element is shifted out or
 cut off. Lanes that are off read nothing. Of more lanes than a register has words a function is called, which all
-accesses of a type share: there, lanes are seldom accessed one by one.
+accesses of a type share: there, lanes are seldom accessed one by one. Mostly they lie in two runs of neighbours, as
+those of columns that wrap around (`columns % N`), which are loaded under two masks:
+
+    address   6, 8, 10, 12, 0, 2, 4, 6        four from 6 on, and four from 0 on
 """
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.memory.lane_loops import lane_function
+from deuteron.backend.cpu.memory.lane_loops import lane_function, mask_bits, put_in_memory
+from deuteron.backend.cpu.memory.masks import any_of
 from deuteron.backend.llvm.builder import Builder, mangle
-from deuteron.backend.llvm.types import Value, const, vector, width
+from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width
 
 _WORD = "i32"
 _WORD_BYTES = 4
@@ -19,8 +23,10 @@ _WORDS = 16  # of a register
 _BYTE_BITS_LOG2 = 3
 
 
-def gather_narrow(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
-    """The elements that the pointers of the lanes that are on point to; 0 in the others."""
+def gather_narrow(b: Builder, pointers: Value, mask: Value, type: str, has_masked_moves: bool) -> Value:
+    """The elements that the pointers of the lanes that are on point to; 0 in the others. `has_masked_moves`: of those
+    elements.
+    """
     lanes = width(pointers.type)
     if lanes <= _WORDS:
         return _gathered(b, pointers, mask, type)
@@ -28,8 +34,31 @@ def gather_narrow(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
     name = f"gather_words.{mangle(result)}"
     if not b.module.has_function(name):
         own, given = lane_function(b, name, result, [pointers.type, mask.type])
-        own.ret(_gathered_in_parts(own, *given, type))
+        gathered = _gathered_in_runs if has_masked_moves else _gathered_in_parts
+        own.ret(gathered(own, *given, type))
     return b.call(result, name, pointers, mask)
+
+
+def _gathered_in_runs(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
+    """Of neighbours from the first lane on, and others from the first one on that is not among those, if these are all
+    that are on; else by words.
+    """
+    lanes, num_bytes, result = width(mask.type), byte_width(type), vector(type, width(mask.type))
+    offsets = vector_const("i64", [lane * num_bytes for lane in range(lanes)])
+    first = b.extractelement(pointers, 0)
+    in_first = b.icmp("eq", pointers, b.gep("i8", first, offsets))
+    others = b.and_(mask, b.xor(in_first, const(mask.type, True)))
+    lane = b.umin(b.intrinsic("llvm.cttz", "i64", mask_bits(b, others), const("i1", False)), const("i64", lanes - 1))
+    start = b.load("ptr", b.gep("ptr", put_in_memory(b, pointers), lane))
+    second = b.gep("i8", start, b.mul(lane, const("i64", -num_bytes)))
+    in_second = b.icmp("eq", pointers, b.gep("i8", second, offsets))
+    are_runs = b.xor(any_of(b, b.and_(others, b.xor(in_second, const(mask.type, True)))), const("i1", True))
+    with b.if_(are_runs, "runs") as branch:
+        found = b.masked_load(result, first, num_bytes, b.and_(mask, in_first))
+        branch.yield_(b.masked_load(result, second, num_bytes, others, found))
+        branch.otherwise()
+        branch.yield_(_gathered_in_parts(b, pointers, mask, type))
+    return branch.results[0]
 
 
 def _gathered_in_parts(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
