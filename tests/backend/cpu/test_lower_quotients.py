@@ -99,3 +99,29 @@ def of_a_view(out, BLOCK: tl.constexpr):
 
 def test_numbers_that_show_the_memory_of_others(compare):
     compare(of_a_view, [np.zeros(4 * 64, np.int32)], {"BLOCK": 64})
+
+
+def scaled_by_groups(q, scale, zero, out, rows, n, G: tl.constexpr, FIRST: tl.constexpr, BN: tl.constexpr):
+    """Rows of integers, from a column on, with a scale and a zero for each group of columns."""
+    row, column = tl.program_id(0) * 8 + tl.arange(0, 8), FIRST + tl.program_id(1) * BN + tl.arange(0, BN)
+    mask = (row < rows)[:, None] & (column < n)[None, :] & (column >= 0)[None, :]
+    at, group = row[:, None] * n + column[None, :], row[:, None] * (n // G) + (column // G)[None, :]
+    x = tl.load(q + at, mask, other=0).to(tl.float32)
+    x = (x - tl.load(zero + group, mask, other=0.0)) * tl.load(scale + group, mask, other=0.0)
+    tl.store(out + at, x + (column % G)[None, :], mask)
+
+
+@pytest.mark.parametrize("group, first", [(32, 0), (32, -32), (16, -5), (8, 0), (12, 0), (64, 64)])
+def test_groups_of_columns(compare, rng, group, first):
+    rows, n = 13, 192
+    q = rng.integers(-99, 99, (rows, n)).astype(np.int8)
+    scale, zero = rng.standard_normal((2, rows, n // group)).astype(np.float32)
+    options = {"G": group, "FIRST": first, "BN": 64}
+    compare(scaled_by_groups, [q, scale, zero, np.zeros((rows, n), np.float32), rows, n], options, grid=(2, 4))
+
+
+def test_groups_of_columns_are_not_gathered(lower_python, lower_module):
+    """Quotients of columns, which are read again in each row, were kept, and columns gathered: 0.2 of torch's speed."""
+    arguments, options = [np.zeros(1, np.int8), X, X, X, 512, 1024], {"G": 128, "FIRST": 0, "BN": 256}
+    llir = lower_module(lower_python(scaled_by_groups, arguments, options)).llir
+    assert "gather" not in llir

@@ -23,7 +23,8 @@ from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, Vecto
 from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
+from deuteron.backend.cpu.plan.quotients import SIGNED
+from deuteron.backend.cpu.plan.regular_quotients import REMAINDERS
 from deuteron.backend.cpu.plan.segments import SHORTEST, Division, Growth, Segments
 from deuteron.backend.cpu.segment_rooms import (
     before_wrapping,

@@ -18,7 +18,7 @@ from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.neighbours import find_neighbours
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
-from deuteron.backend.cpu.plan.quotients import Quotients, are_regular, find_quotients
+from deuteron.backend.cpu.plan.quotients import Quotients, accesses_of_vectors, are_regular, find_quotients
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
@@ -155,7 +155,7 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
     if packed := packed_layout(nest):
         return _packed(nest, packed, packed_columns(nest, packed, accesses))
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
-    costs = {axis: cost_along(nest, accesses, axis, lanes) for axis in candidates}
+    costs = {axis: cost_along(nest, accesses_of_vectors(plan, nest, axis, lanes), axis, lanes) for axis in candidates}
     axis = min(reversed(candidates), key=costs.__getitem__)
     if segmented := _in_segments(plan, nest, lanes, costs[axis]):
         return segmented

@@ -4,6 +4,7 @@
     x = tl.load(p + j // 2)     8
     tl.exp(x * 2)               8 + 1 + 16
     i * stride + j              0.5: integer arithmetic on indices is mostly done once for a whole vector
+    i // 128                    0.25 as well, 8 by what is not known
     rows[:, None] + j           0.5: what is broadcast to n elements is kept itself, or done once for n of them
 
 Tiles that are made by an algorithm (dot, scan), and views, are in memory anyway and cost nothing to read again.
@@ -18,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import identity_index
+from deuteron.backend.cpu.plan.ops.declaration import INDEX_WEIGHT
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 # A tile is kept where computing an element again costs this much, as loading it does. Estimated, not measured.
@@ -28,12 +30,13 @@ _LIMIT = 1000.0  # so that costs, which count what is shared several times, stay
 
 class Costs:
     """Costs of lazy tiles, remembered. What several operands have in common is counted several times. `loads_again`
-    says which loads are as cheap as that of a tile that is kept.
+    says which loads are as cheap as that of a tile that is kept, `divides_once` which divisions as an addition of
+    indices.
     """
 
-    def __init__(self, loads_again: Callable[[Operation], bool]) -> None:
+    def __init__(self, loads_again: Callable[[Operation], bool], divides_once: Callable[[Operation], bool]) -> None:
         self._known: dict[SSAValue, float] = {}
-        self._loads_again = loads_again
+        self._loads_again, self._divides_once = loads_again, divides_once
 
     def of(self, value: SSAValue) -> float:
         return evaluate(value, self._known, _inputs, self._compute)
@@ -48,6 +51,8 @@ class Costs:
         declared = ops.declared(value.owner)
         if declared.reads_memory(value.owner) and self._loads_again(value.owner):
             return _LOADED_AGAIN
+        if self._divides_once(value.owner):
+            return INDEX_WEIGHT
         return declared.weight(value.owner)
 
 

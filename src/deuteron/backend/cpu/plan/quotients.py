@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.reads import QUOTIENTS
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
+from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, REMAINDERS, neighbours_of_one_quotient
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import constant_value
@@ -27,7 +28,6 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile
 
-REMAINDERS = (arith.RemSIOp, arith.RemUIOp)
 SIGNED = (arith.DivSIOp, arith.RemSIOp)
 
 
@@ -61,12 +61,17 @@ def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     guards: dict[Operation, list[Guard]] = {}
     for op, index in along:
         needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, SIGNED) else []
-        size = 1 if needed is None else _group(infos, op, index.index(axis))
+        size = 1 if needed is None else neighbours_of_one_quotient(infos, op, index.index(axis))
         groups[op] = min(size, groups.get(op, size))
         guards.setdefault(op, []).extend(needed or ())
     regular = [op for op, size in groups.items() if size >= max(2, lanes // 2)]
     found = dict.fromkeys(guard for op in regular for guard in guards[op])
     return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), tuple(found))
+
+
+def accesses_of_vectors(plan: Plan, nest: Nest, axis: int, lanes: int) -> list[Access]:
+    """What a nest accesses where vectors along an axis divide once, as far as they can."""
+    return accesses_of(plan, nest, _StepsOfVectors(plan, axis, lanes) if _along(plan, nest, axis) else None)
 
 
 def are_regular(plan: Plan, nest: Nest, axis: int, lanes: int) -> bool:
@@ -80,13 +85,25 @@ def _along(plan: Plan, nest: Nest, axis: int) -> list[tuple[Operation, Index]]:
     return [(op, index) for op, index in taken if axis in index]
 
 
-def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:
-    """How many neighbours, beginning at multiples of that, have the same quotient."""
-    divisor = constant_value(op.operands[1])
-    if divisor is None or divisor <= 0:
-        return 1
-    info = infos.of(op.results[0])
-    return (info.contiguity if isinstance(op, REMAINDERS) else info.constancy)[dimension]
+class _StepsOfVectors(Steps):
+    """Steps where all lanes of a vector along an axis, or of half of one, have one quotient."""
+
+    def __init__(self, plan: Plan, axis: int, lanes: int):
+        super().__init__(plan)
+        self._known = {}
+        self._axis, self._lanes = axis, lanes
+
+    def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
+        step, (value, index, axis) = super()._compute(taken), taken
+        op = value.owner
+        if step != IRREGULAR or axis != self._axis or not isinstance(op, QUOTIENTS) or value in self._plan.places:
+            return step
+        if axis not in index or not self._divides_once(op, index.index(axis)):
+            return step
+        return self._known[self._inputs(taken)[0]] if isinstance(op, REMAINDERS) else 0
+
+    def _divides_once(self, op: Operation, dimension: int) -> bool:
+        return neighbours_of_one_quotient(self._plan.storage.infos, op, dimension) >= max(2, self._lanes // 2)
 
 
 def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> list[Guard] | None:

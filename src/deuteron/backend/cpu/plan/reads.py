@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index, identity_index
+from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
@@ -23,7 +23,6 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import is_float, is_tile, shape_of
 
 VIEWED: Index = ("view",)
-QUOTIENTS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 
 
 @dataclass

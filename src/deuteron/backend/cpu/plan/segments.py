@@ -26,8 +26,8 @@ from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.limits import find_limits
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
-from deuteron.backend.cpu.plan.quotients import REMAINDERS, SIGNED
-from deuteron.backend.cpu.plan.reads import QUOTIENTS
+from deuteron.backend.cpu.plan.quotients import SIGNED
+from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, REMAINDERS
 from deuteron.backend.cpu.plan.roots import Keep, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
@@ -45,8 +45,7 @@ MOST_GROWTH, _INDEX_BITS = 1 << 24, 32
 class Growth:
     """Of an op at an index of a nest: its first operand grows by `step` along the dimension of the segments.
 
-    `depth`: of how many divisions, each made of what another gives, its operands are made; of a chained one its
-    divisor.
+    `depth`: of how many divisions, each made of what another one gives, its operands are; of a chained one its divisor.
     """
 
     op: Operation

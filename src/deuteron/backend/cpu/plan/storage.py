@@ -19,10 +19,13 @@ from xdsl.ir import Operation, Region, SSAValue
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import costs, effects, ops
 from deuteron.backend.cpu.plan.indices import identity_index
+from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, neighbours_of_one_quotient
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import is_tile, shape_of
+
+_NEIGHBOURS = 8  # half a vector of 32 bits: fewer are not worth it (`quotients.py`)
 
 
 class Storage(ReadVisitor):
@@ -37,7 +40,7 @@ class Storage(ReadVisitor):
         self._places = effects.Places()
         self._is_plain = effects.only_loads_and_stores(function)
         self.infos = AxisInfoAnalysis(function)
-        self._costs = costs.Costs(self._loads_again)
+        self._costs = costs.Costs(self._loads_again, self._divides_once)
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
 
@@ -67,6 +70,11 @@ class Storage(ReadVisitor):
         if not self._is_plain or load.is_volatile.value.data or not is_tile(load.result.type):
             return False
         return self.infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
+
+    def _divides_once(self, op: Operation) -> bool:
+        """Whether the neighbours in a vector have one quotient, so that what is loaded at it is not gathered."""
+        is_quotient = isinstance(op, QUOTIENTS) and is_tile(op.results[0].type)
+        return is_quotient and neighbours_of_one_quotient(self.infos, op, -1) >= _NEIGHBOURS
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
         """Whether, at the time of a use, the load would find other contents than where it stands."""
