@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,31 @@ def test_lanes_that_are_all_on_are_not_asked(lower_python, lower_module):
     function = llir[llir.index("define internal void @scatter_strided") :].partition("\n}")[0]
     all_on = function[function.index("all_on_then:") :].partition("\n  br ")[0]
     assert all_on.count("store float") == 16
+
+
+def some_lanes(x, index, is_on, out, stride, BLOCK: tl.constexpr):
+    """Lanes that lie anywhere, and at a stride, of which those that are off would be far from all arrays."""
+    i = tl.arange(0, BLOCK)
+    mask = tl.load(is_on + i) != 0
+    anywhere = tl.load(x + tl.load(index + i), mask=mask, other=3)
+    strided = tl.load(x + (i - (BLOCK - 1)) * stride, mask=mask & (i == BLOCK - 1), other=5)
+    tl.store(out + i, anywhere + strided)
+
+
+@pytest.mark.parametrize("on", ["none", "first", "last", "random"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_lanes_that_are_off_are_not_accessed(compare, rng, dtype, on):
+    is_on = {"none": 0, "first": np.arange(BLOCK) == 0, "last": np.arange(BLOCK) == BLOCK - 1}.get(on)
+    is_on = rng.random(BLOCK) < 0.3 if is_on is None else is_on * np.ones(BLOCK, bool)
+    x, index = rng.integers(0, 99, BLOCK).astype(dtype), rng.permutation(BLOCK).astype(np.int64)
+    index[~is_on] = 1 << 45
+    arrays = [x, index, is_on.astype(np.int8), np.zeros(BLOCK, dtype)]
+    compare(some_lanes, [*arrays, 1 << 25], {"BLOCK": BLOCK})
+
+
+def test_lanes_that_are_on_are_gathered_without_a_loop(lower_python, lower_module):
+    """They were stored one by one, and waited for to be read again as a vector."""
+    x = np.zeros(BLOCK, np.float16)
+    llir = lower_module(lower_python(by_strides, [x, x, 3, 1, 0, BLOCK], {"BLOCK": BLOCK})).llir
+    function = re.search(r"define internal [^\n]* @gather_strided\.\w+\.some\(.*?\n}", llir, re.DOTALL).group()
+    assert "on_body" not in function and function.count("load half") + function.count("load i16") == 16

@@ -3,10 +3,10 @@
     define internal <16 x i16> @gather.v16i16(<16 x ptr> %pointers, <16 x i1> %mask)
     define internal void @scatter_strided.v16f32(<16 x float> %elements, ptr %base, i64 %step, <16 x i1> %mask)
 
-Where all lanes are on that is an instruction for each, 16 at a time; else a loop over those that are. LLVM unrolls a
-masked gather of 16-bit elements into a branch for each lane wherever there is one; a call keeps the code, and the time
-to compile it, small where lanes are seldom accessed one by one. Lanes that are chosen at run time are in memory: LLVM
-stores a vector again for each that is taken of it, which took 5 ns for an element.
+That is an instruction for each lane, 16 at a time, where all are on; else of loads two more, and of stores a loop over
+those that are. LLVM unrolls a masked gather of 16-bit elements into a branch for each lane wherever there is one; a
+call keeps the code, and the time to compile it, small where lanes are seldom accessed one by one. Lanes that are chosen
+at run time are in memory: LLVM stores a vector again for each that is taken of it, which took 5 ns for an element.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ AddressOf = Callable[[Value], Value]  # the address of a lane
 
 def gather_lanes(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
     """The elements that the pointers of the lanes that are on point to; 0 in the others."""
-    name = f"gather.{mangle(vector(type, width(pointers.type)))}"
-    if not b.module.has_function(name):
-        own, (given, on) = lane_function(b, name, vector(type, width(pointers.type)), [pointers.type, mask.type])
-        _gather(own, type, _in_memory(own, given), on)
-    return b.call(vector(type, width(pointers.type)), name, pointers, mask)
+    result = vector(type, width(pointers.type))
+    name = f"gather.{mangle(result)}"
+    _define_gather(b, name, result, [pointers.type, mask.type], _in_memory)
+    return b.call(result, name, pointers, mask)
 
 
 def gather_strided(b: Builder, base: Value, step: Value, mask: Value, type: str) -> Value:
     """Those that are so many bytes apart."""
+
+    def address_of(own: Builder, first: Value, apart: Value) -> AddressOf:
+        return lambda lane: own.gep("i8", first, own.mul(lane, apart))
+
     result = vector(type, width(mask.type))
     name = f"gather_strided.{mangle(result)}"
-    if not b.module.has_function(name):
-        own, (first, apart, on) = lane_function(b, name, result, ["ptr", "i64", mask.type])
-        _gather(own, type, lambda lane: own.gep("i8", first, own.mul(lane, apart)), on)
+    _define_gather(b, name, result, ["ptr", "i64", mask.type], address_of)
     return b.call(result, name, base, step, mask)
 
 
@@ -89,20 +90,51 @@ def _in_memory(b: Builder, pointers: Value) -> AddressOf:
     return lambda lane: b.load("ptr", b.gep("ptr", place, lane))
 
 
-def _gather(b: Builder, type: str, address_of: AddressOf, mask: Value) -> None:
-    lanes, num_bytes = width(mask.type), byte_width(type)
-    place = put_in_memory(b, zero(vector(type, lanes)))
+def _define_gather(
+    outer: Builder, name: str, result: str, types: Sequence[str], addresses: Callable[..., AddressOf]
+) -> None:
+    """The function that gathers, unless there is one; that for some lanes is another one, which has more to save."""
+    if outer.module.has_function(name):
+        return
+    some, (*places, mask) = lane_function(outer, f"{name}.some", result, types)
+    some.ret(_gather_some(some, result, addresses(some, *places), mask))
+    b, (*places, mask) = lane_function(outer, name, result, types)
     with b.if_(_are_all_on(b, mask), "all_on") as branch:
-        for start, size in _chunks(b, lanes):
-            found = poison(vector(type, size))
-            for lane in range(size):
-                pointer = address_of(b.add(start, const("i64", lane)))
-                found = b.insertelement(found, b.load(type, pointer, num_bytes), lane)
-            b.store(found, b.gep(type, place, start), num_bytes)
+        branch.yield_(_loaded(b, result, addresses(b, *places)))
         branch.otherwise()
-        with lanes_on(b, mask) as lane:
-            b.store(b.load(type, address_of(lane), num_bytes), b.gep(type, place, lane), num_bytes)
-    b.ret(b.load(vector(type, lanes), place, num_bytes))
+        branch.yield_(b.call(result, f"{name}.some", *places, mask))
+    b.ret(branch.results[0])
+
+
+def _gather_some(b: Builder, result: str, address_of: AddressOf, mask: Value) -> Value:
+    """Lanes that are off load what the first one that is on does: a loop over those that are would store them one by
+    one, and wait until all can be read again as a vector.
+    """
+    bits = _bits(b, mask)
+    with b.if_(b.icmp("ne", bits, const("i64", 0)), "some_on") as branch:
+        first = address_of(b.intrinsic("llvm.cttz", "i64", bits, const("i1", True)))
+
+        def address_of_on(lane: Value) -> Value:
+            is_on = b.trunc(b.lshr(bits, lane), "i1")
+            return b.select(is_on, address_of(lane), first)
+
+        branch.yield_(b.select(mask, _loaded(b, result, address_of_on), zero(result)))
+        branch.otherwise()
+        branch.yield_(zero(result))
+    return branch.results[0]
+
+
+def _loaded(b: Builder, result: str, address_of: AddressOf) -> Value:
+    """The elements of all lanes, a chunk of them at a time."""
+    type, lanes = element(result), width(result)
+    num_bytes, place = byte_width(type), b.alloca(type, lanes)
+    for start, size in _chunks(b, lanes):
+        found = poison(vector(type, size))
+        for lane in range(size):
+            pointer = address_of(b.add(start, const("i64", lane)))
+            found = b.insertelement(found, b.load(type, pointer, num_bytes), lane)
+        b.store(found, b.gep(type, place, start), num_bytes)
+    return b.load(result, place, num_bytes)
 
 
 def _scatter(b: Builder, elements: Value, address_of: AddressOf, mask: Value) -> None:
