@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import byte_width
+
+
+def has_masked_moves(target: CPUTarget, num_bytes: int) -> bool:
+    """Whether a CPU loads and stores elements of so many bytes under a mask."""
+    return target.vector_bits >= 256 and (num_bytes >= 4 or target.masks_narrow)
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,7 @@ class Access:
     @property
     def has_masked_moves(self) -> bool:
         """Whether the CPU loads and stores such elements under a mask."""
-        target = self.ctx.target
-        return target.vector_bits >= 256 and (self.num_bytes >= 4 or target.masks_narrow)
+        return has_masked_moves(self.ctx.target, self.num_bytes)
 
     @property
     def has_free_masks(self) -> bool:

@@ -2,7 +2,7 @@
 
     in_order(b, ordering, watch)              what comes before and after stays there, for those that only read, too
     is_alone(b, watch)                        nobody else of the process updates anything (`pool_updates.py`)
-    update_plainly(b, update, first, values)  load, combine, store: neighbours, all on
+    update_plainly(b, update, first, values)  load, combine, store: neighbours, all on; some of them: `update_masked`
 
 Lanes that are chosen at run time may have one address: they are updated one after the other, the first one first. No
 update moves over a look of the launch's (`countdown.py`), after which the thread may be alone no more: in a kernel with
@@ -25,10 +25,13 @@ WINDOW = 16  # bytes
 
 
 class Update(ABC):
-    """What is done to the elements. `name` tells it from others; `memory`: their type as they lie in memory."""
+    """What is done to the elements. `name` tells it from others; `memory`: their type as they lie in memory, of which
+    there are masked loads and stores or not (`has_masked_moves`).
+    """
 
     name: str
     memory: str
+    has_masked_moves: bool
 
     @abstractmethod
     def one(self, b: Builder, pointer: Value, value: Value) -> Value:
@@ -70,6 +73,13 @@ def update_plainly(b: Builder, update: Update, pointer: Value, values: Value) ->
     type = vector(update.memory, lanes) if lanes > 1 else update.memory
     old, new = update.combined(b, b.load(type, pointer, 1), values)
     b.store(new, pointer, 1)
+    return old
+
+
+def update_masked(b: Builder, update: Update, pointer: Value, values: Value, mask: Value) -> Value:
+    """Of neighbours of which some are on; returns what they were, 0 of others."""
+    old, new = update.combined(b, b.masked_load(vector(update.memory, width(values.type)), pointer, 1, mask), values)
+    b.masked_store(new, pointer, 1, mask)
     return old
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron.backend.cpu.memory.lane_loops import lane_function, lanes_on, put_in_memory
-from deuteron.backend.cpu.memory.updates import WINDOW, Update, is_alone, lanes_of, update_plainly
+from deuteron.backend.cpu.memory.updates import WINDOW, Update, is_alone, lanes_of, update_masked, update_plainly
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, element, vector, width, zero
 
@@ -104,12 +104,16 @@ class _Definition:
 
     def _update_alone(self, first: Value, values: Value, mask: Value) -> None:
         b = self.b
-        lanes = lanes_of(b, self.update, values, self.is_read)
         are_on = b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])
         with b.if_(are_on, "all_on"):
             old = update_plainly(b, self.update, first, values)
             b.ret(old if self.is_read else None)
-        lanes.update_alone(mask, lambda lane: b.gep(self.update.memory, first, lane))
+        if self.update.has_masked_moves:
+            old = update_masked(b, self.update, first, values, mask)
+            b.ret(old if self.is_read else None)
+        else:
+            lanes = lanes_of(b, self.update, values, self.is_read)
+            lanes.update_alone(mask, lambda lane: b.gep(self.update.memory, first, lane))
 
     def _update_window(self, pointer: Value, number: Value, is_aligned: Value) -> None:
         """That at an address, whose elements have numbers from this one on."""

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
+from deuteron.backend.cpu.memory.element_access import has_masked_moves
 from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, to_memory
 from deuteron.backend.cpu.memory.updates import Update, in_order, update_one
@@ -167,6 +168,10 @@ class _Update(Update):
     @property
     def memory(self) -> str:
         return memory_type(self.type)
+
+    @property
+    def has_masked_moves(self) -> bool:
+        return has_masked_moves(self.target, byte_width(self.memory))
 
     def one(self, b: Builder, pointer: Value, value: Value) -> Value:
         if self.type not in NARROW_FLOATS:
