@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from backend.cuda.launching import compile_text, emulate, emulate_compiled, instructions_with
+from backend.cuda.launching import aligned, compile_text, emulate, emulate_compiled, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -131,3 +131,27 @@ def test_columns_are_scanned_by_threads_alone(rng):
     np.testing.assert_array_equal(out, x.cumsum(0))
     assert not instructions_with(kernel, "shfl.sync") and len(instructions_with(kernel, "bar.sync")) == 1
     assert len(instructions_with(kernel, "st.shared")) == 2
+
+
+@pytest.mark.parametrize(("size", "shuffles"), [(4096, 20), (1000, None)])
+def test_numbers_and_bytes_that_are_scanned_lie_as_bytes_do(rng, size, shuffles):
+    """16 in each of 256 threads: lanes exchange one total of each operand, then those of eight warps."""
+    x, flags = rng.integers(-99, 99, size).astype(np.int32), (rng.integers(0, 9, size) == 0).astype(np.uint8)
+    out, sums = aligned(np.zeros(size, np.int32)), x.cumsum()
+    kernel = emulate(masked_segments, aligned(x), aligned(flags), out, size, BLOCK=4096, num_warps=8)
+    last = np.maximum.accumulate(np.where(flags, np.arange(size), 0))
+    np.testing.assert_array_equal(out, sums - (sums - x)[last])
+    assert shuffles in (None, len(instructions_with(kernel, "shfl.sync")))
+
+
+@deuteron.jit
+def masked_segments(x, flags, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    numbers, begins = tl.load(x + i, i < n, other=0), tl.load(flags + i, i < n, other=0).to(tl.int32)
+    sums, _ = tl.associative_scan((numbers, begins), 0, add_numbered_segments)
+    tl.store(out + i, sums, i < n)
+
+
+@deuteron.jit
+def add_numbered_segments(a, from_a, b, from_b):
+    return tl.where(from_b != 0, b, a + b), from_a | from_b

@@ -44,7 +44,7 @@ from deuteron.passes.rewrite import erase
 
 @dataclass(frozen=True)
 class ShortenLives(Optimisation):
-    """Stores early and converts late, where tiles fill more registers than there are, or keep out other CTAs."""
+    """Stores early, converts late, where tiles fill more registers than there are, or keep CTAs from shared memory."""
 
     name = "shorten-lives"
 
