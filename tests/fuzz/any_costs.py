@@ -49,14 +49,16 @@ def _streams_always(b: Any, streams: Any, cache_bytes: int, *given: Any) -> Any:
     return launch_streams(b, streams, 0, *given)
 
 
+BY_WAY = ((MUCH, 64 * MUCH), (-MUCH, 64 * MUCH), (MUCH, -64 * MUCH))  # by threads, by lanes, shared out
 # Of a module, or a class in it: what is said there, and what it may be instead; names that belong together, together.
 COSTS: Costs = (
     ("analysis.addresses.load_accesses", "MOST_NEIGHBOURS", (2, 4, 32)),
     ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
     ("analysis.shared_memory.shared_conversion", "MAX_BYTES", (256, 2048)),
+    ("analysis.shared_memory.warp_parts", "SHUFFLE_LATENCY, EXCHANGE_LATENCY", BY_WAY),
     ("backend.gpu.rules.combine", "MIN_CHAIN", (1, 64)),
     ("backend.gpu.rules.dot", "MULTIPLY_ADDS, OF_ALL_DOTS, LEAST", ((1, 1, 1), (64, 64, 1))),
-    ("backend.gpu.rules.combine_warps", "SHUFFLE_LATENCY", (-MUCH, MUCH)),
+    ("backend.gpu.rules.scan_warps", "SHUFFLE_LATENCY", (-MUCH, MUCH)),
     ("passes.gpu.dot_instructions", "FEW_COLUMNS", (0, 256)),
     ("passes.gpu.dot_instructions", "MAX_SHARE", (0, 1 / 16)),
     ("passes.gpu.layouts.computed_operands", "MOST_NEIGHBOURS", (2, 4)),

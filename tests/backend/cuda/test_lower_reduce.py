@@ -6,6 +6,7 @@ from backend.cuda.launching import aligned, compile_for, emulate, instructions_w
 
 import deuteron
 import deuteron.language as tl
+from deuteron.analysis.shared_memory.warp_parts import Way
 from deuteron.emulator import profile
 
 WARPS = (1, 2, 4, 8)
@@ -111,6 +112,47 @@ def test_lanes_combine_the_parts_of_many_warps(rng, rows, num_warps, by_lanes):
     steps = 5 + ((num_warps // rows).bit_length() - 1 if by_lanes else 0)
     assert len(instructions_with(kernel, "shfl.sync.bfly")) == 3 * steps
     assert len(instructions_with(kernel, "shfl.sync.idx")) == 3 * by_lanes
+
+
+@deuteron.jit
+def moments_of_columns(x, out, M: tl.constexpr, N: tl.constexpr):
+    j = tl.arange(0, N)
+    tile = tl.load(x + tl.arange(0, M)[:, None] * N + j[None, :])
+    weights = tl.full((M, N), 1.0, tl.float16).to(tl.float32)
+    mean, m2, _ = tl.reduce((tile, tl.zeros_like(tile), weights), 0, _moments)
+    tl.store(out + j, mean)
+    tl.store(out + N + j, m2 / M)
+
+
+def run_columns(rng, rows: int, columns: int, num_warps: int):
+    x = rng.standard_normal((rows, columns)).astype(np.float32)
+    out = aligned(np.full((2, columns), np.nan, np.float32))
+    kernel = emulate(moments_of_columns, aligned(x), out, M=rows, N=columns, num_warps=num_warps)
+    np.testing.assert_allclose(out, [x.mean(0, np.float64), x.var(0, dtype=np.float64)], rtol=1e-5, atol=1e-6)
+    return kernel
+
+
+def test_parts_of_many_columns_are_shared_out(rng):
+    """Of 64 columns each thread holds four. 512 have two parts of one column, and combine them and three times more."""
+    kernel = run_columns(rng, 64, 64, num_warps=16)
+    assert len(instructions_with(kernel, "bar.sync")) == 2
+    assert len(instructions_with(kernel, "div.full")) == 13  # by threads 69
+
+
+WAYS = {Way.THREADS: (1 << 30, 1 << 36), Way.LANES: (-(1 << 30), 1 << 36), Way.SHARED_OUT: (1 << 30, -(1 << 36))}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("rows", "columns", "num_warps"), [(64, 16, 16), (32, 4, 8), (16, 256, 2), (128, 1, 4), (8, 512, 4), (64, 64, 32)]
+)
+def test_every_way_to_combine_what_warps_have(rng, monkeypatch, way, rows, columns, num_warps):
+    """More results than threads, fewer, and one; all of them as many parts as there are warps, or fewer."""
+    shuffle, exchange = WAYS[way]
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    monkeypatch.setattr("deuteron.analysis.shared_memory.warp_parts.SHUFFLE_LATENCY", shuffle)
+    monkeypatch.setattr("deuteron.analysis.shared_memory.warp_parts.EXCHANGE_LATENCY", exchange)
+    run_columns(rng, rows, columns, num_warps)
 
 
 @deuteron.jit

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import prod
 from typing import get_args
 
 from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.addresses.index_bits import exchange_mask
-from deuteron.analysis.along_axis import axis_bits, num_exchanged
+from deuteron.analysis.along_axis import num_exchanged
 from deuteron.analysis.shared_memory.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.shared_memory.shared_conversion import SharedConversion, plan_conversion
+from deuteron.analysis.shared_memory.warp_parts import WarpParts, Way, num_parts
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
@@ -58,22 +58,13 @@ def shared_conversion_of(op: ConvertLayoutOp) -> SharedConversion:
     return plan_conversion(layout_of(op.src.type), layout_of(op.result.type), 8 * byte_width_of(op.src.type))
 
 
-def reduce_partials(op: ReduceOp) -> int:
-    """How many warps hold a part of each result."""
-    return 1 << len(axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP))
-
-
 def reduce_offsets(op: ReduceOp) -> list[int]:
-    """Where the partial results of each operand begin; the last entry is the end."""
-    offsets, count = [0], reduce_partials(op) * prod(_result_shape(op))
+    """Where the parts of each operand begin, before its results where they are shared out; the last is the end."""
+    offsets, parts = [0], WarpParts.of(op)
+    count = parts.results * (parts.parts + (parts.way is Way.SHARED_OUT))
     for src in op.srcs:
         offsets.append(offsets[-1] + _aligned(count * byte_width_of(src.type)))
     return offsets
-
-
-def _result_shape(op: ReduceOp) -> tuple[int, ...]:
-    shape, axis = layout_of(op.srcs[0].type).shape, op.axis.value.data
-    return shape[:axis] + shape[axis + 1 :]
 
 
 def scan_offsets(op: ScanOp) -> list[int]:
@@ -156,7 +147,7 @@ _BYTES: dict[type[Operation], Callable[..., int]] = {
     LocalAllocOp: lambda op: num_buffers(op.result.type) * buffer_bytes(op.result.type),
     **dict.fromkeys((DescriptorStoreOp, DescriptorReduceOp), lambda op: block_bytes(block_buffer(op.src.type))),
     ConvertLayoutOp: _converted_bytes,
-    ReduceOp: lambda op: reduce_offsets(op)[-1] if reduce_partials(op) > 1 else 0,
+    ReduceOp: lambda op: reduce_offsets(op)[-1] if num_parts(op) > 1 else 0,
     ScanOp: lambda op: scan_offsets(op)[-1],
     GatherOp: _gathered_bytes,
     HistogramOp: _result_bytes,

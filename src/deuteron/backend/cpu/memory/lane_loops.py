@@ -110,7 +110,7 @@ def _gather_some(b: Builder, result: str, address_of: AddressOf, mask: Value) ->
     """Lanes that are off load what the first one that is on does: a loop over those that are would store them one by
     one, and wait until all can be read again as a vector.
     """
-    bits = _bits(b, mask)
+    bits = mask_bits(b, mask)
     with b.if_(b.icmp("ne", bits, const("i64", 0)), "some_on") as branch:
         first = address_of(b.intrinsic("llvm.cttz", "i64", bits, const("i1", True)))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
+from deuteron.analysis.shared_memory.warp_parts import MIN_CHAIN, NUM_CHAINS
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import from_bits, to_bits
 from deuteron.backend.gpu.shuffles import exchange, fetch
@@ -15,8 +16,6 @@ from deuteron.ir.arith import SelectOp
 from deuteron.ir.types import is_float
 
 Group = list[Value]  # an element of each operand
-NUM_CHAINS, MIN_CHAIN = 4, 4  # an instruction that waits for the one before it takes four times as long
-LATENCY, SHUFFLE_LATENCY, SCHEDULERS = 4, 25, 4  # in cycles: of an op, and of what lanes exchange; warps take turns
 CHOOSES = (SelectOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation
 
 from deuteron.analysis.along_axis import axis_bits
-from deuteron.analysis.shared_memory.scratch import reduce_partials
+from deuteron.analysis.shared_memory.warp_parts import num_parts
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions
 from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes
@@ -29,7 +29,7 @@ def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     sliced = slice_axis(layout, axis)
     groups, lane_bits = _within_threads(ctx, block, axis, tiles), axis_bits(layout, axis, LANE)
     results = combine_lanes(ctx, block, op.srcs, [groups[position] for position in positions(sliced)], lane_bits)
-    if reduce_partials(op) > 1:
+    if num_parts(op) > 1:
         results = combine_warps(ctx, op, layout, sliced, results)
     else:
         results = agree(ctx, block, op.srcs, results, lane_bits)

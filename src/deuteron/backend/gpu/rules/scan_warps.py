@@ -21,9 +21,10 @@ from xdsl.ir import Operation
 from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.analysis.along_axis import Phase, own_lanes
 from deuteron.analysis.shared_memory.scratch import scan_offsets
+from deuteron.analysis.shared_memory.warp_parts import LATENCY, SCHEDULERS, SHUFFLE_LATENCY
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
-from deuteron.backend.gpu.rules.combine import LATENCY, SCHEDULERS, SHUFFLE_LATENCY, Group, combine, select
+from deuteron.backend.gpu.rules.combine import Group, combine, select
 from deuteron.backend.gpu.rules.scan_lanes import LaneScan
 from deuteron.backend.gpu.threads import Index
 from deuteron.backend.llvm.types import Value, const

@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
-from deuteron.analysis.shared_memory.scratch import reduce_partials
+from deuteron.analysis.shared_memory.warp_parts import num_parts
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
@@ -45,7 +45,7 @@ class MergeReductions(Optimisation):
 
 
 def _crosses_warps(op: ReduceOp) -> bool:
-    return reduce_partials(op) > 1
+    return num_parts(op) > 1
 
 
 def _merge_in(block: Block) -> None:
