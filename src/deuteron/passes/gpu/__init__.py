@@ -4,7 +4,6 @@ dot_instructions.py  which instruction multiplies
 clusters/            programs shared out over CTAs, which load together
 descriptors/         blocks of tensors, by TMA
 order_programs.py    programs with more to do first
-order_loads.py       loads that wait for nothing first
 count_moves.py       tiles that loops advance, carried as a number
 reread_backwards.py  rows that are read again, from their end
 operands/            what dots are given
@@ -39,7 +38,6 @@ from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.transpose_dots import TransposeDots
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.operands.widen_sums import WidenSums
-from deuteron.passes.gpu.order_loads import OrderLoads
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
@@ -117,8 +115,6 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         SliceTiles(),
         # After slices, which take what is far too much. Before memory: what is in use when is known then.
         ShortenLives(config),
-        # After everything that looks for loads.
-        OrderLoads(),
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.
         ExchangeInShared(config),
         *memory_passes(),
