@@ -399,6 +399,22 @@ def test_what_ptxas_does_not_accept(executor, poisoned, asm):
     assert caught.value.location.file == __file__
 
 
+def test_an_instruction_that_is_newer_than_its_architecture(executor):
+    """PTX 8.0 has 9.0, and 8.6 this copy of it. What 9.0 has not in any version is said so."""
+    if executor != "cuda:90":
+        pytest.skip("ptxas")
+    constants = {"CONSTRAINTS": "=r,r", "PACK": 1, "N": 8}
+
+    def compile(asm):
+        source = triton.compiler.ASTSource(asm_kernel, {"x_ptr": "*i32", "out_ptr": "*i32"}, {"ASM": asm, **constants})
+        return triton.compile(source, target="cuda:90")
+
+    copy = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
+    assert compile(f"{{ .reg .b64 g; cvt.u64.u32 g, $1; {copy} [$1], [g], 16, [$1]; mov.b32 $0, $1; }}").asm["cubin"]
+    with pytest.raises(CompilationError, match="not supported on .target 'sm_90a'"):
+        compile("{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, $1, $1; cvt.u32.u8 $0, b; }")
+
+
 @triton.jit
 def narrow_pointers_kernel(x_ptr, out_ptr, N: tl.constexpr):
     offsets = tl.arange(0, N)

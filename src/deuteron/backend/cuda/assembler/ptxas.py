@@ -42,6 +42,8 @@ _ERROR = re.compile(r"line (\d+); (?:error|fatal)\s*: (.*)")
 _MARKS = ("// begin inline asm", "// end inline asm")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+(".*)')
+_VERSION = re.compile(r"^\.version [\d.]+", re.MULTILINE)
+_NEWER_VERSION = re.compile(r"requires PTX ISA \.version (\d+)\.(\d+) or later")
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,19 @@ def start_assembler(name: str, fp_fusion: bool = True) -> AssemblerProcess:
 
 
 def assemble(ptx: str, name: str, fp_fusion: bool = True, process: AssemblerProcess | None = None) -> Cubin:
-    """The cubin of a PTX text, by a process that was started with the same arguments, or by a new one."""
+    """The cubin of a PTX text, by a process that was started with the same arguments, or by a new one.
+
+    The text says the oldest version of PTX that has its architecture. Where the kernel's own assembly has instructions
+    of a newer one, that version is taken.
+    """
     done = (process or start_assembler(name, fp_fusion)).finish(ptx)
     how_it_ended = f"was ended by signal {-done.status}" if done.status < 0 else "found no memory"
     if done.status < 0 or _NO_MEMORY in done.report:
         size = f"{ptx.count(chr(10)):,} lines of PTX for {name}"
         raise UsageError(f"ptxas {how_it_ended}, at {size}. {_WAY_OUT}")
+    newer = [(int(major), int(minor)) for major, minor in _NEWER_VERSION.findall(done.report)]
+    if newer:
+        return assemble(_VERSION.sub(".version {}.{}".format(*max(newer)), ptx, count=1), name, fp_fusion)
     if done.status != 0 or done.image is None:
         _refuse_assembly(ptx, name, done.report)
         raise AssemblerError(f"ptxas does not accept the PTX for {name}: {_errors(done.report)}")
