@@ -36,6 +36,22 @@ def test_builtin_of_python(check_error):
     )
 
 
+def test_range_of_a_run_time_value_that_no_loop_goes_over(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in reversed(range(n)):
+                pass
+        """,
+        """
+        k.py:4:23: error: 'range' runs at compile time and needs compile-time values, got (int32). Loop over it as in `for i in range(n)`, or down as in `for i in range(n - 1, -1, -1)`.
+            for i in reversed(range(n)):
+                              ^~~~~~~~
+        """,
+    )
+
+
 def test_constexpr_argument_that_is_not_known(check_error):
     """It is that value: what is wrong is the use that has to know it."""
     check_error(

@@ -64,6 +64,7 @@ FUNCTIONS = {
     "any": "Use tl.max(x != 0).",
     "all": "Use tl.min(x != 0).",
     "sorted": "Use tl.sort.",
+    "range": "Loop over it as in `for i in range(n)`, or down as in `for i in range(n - 1, -1, -1)`.",
 }
 """Python's own functions, which know nothing of run-time values."""
 

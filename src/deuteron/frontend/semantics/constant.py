@@ -58,9 +58,10 @@ def _check_integer(ctx: Context, value: Number, dtype: dtype) -> None:
     if isinstance(value, float) and not value.is_integer():
         raise ctx.error(f"{value} is no {dtype}. Use a whole number, or a float type.")
     if not dtype.get_int_min_value() <= value <= dtype.get_int_max_value():
+        signedness = "signed" if value < 0 else "unsigned"
         raise ctx.error(
             f"{value} is out of range for {dtype}, {dtype.get_int_min_value()} to {dtype.get_int_max_value()}. "
-            "Convert the other operand to a wider or signed type with .to()."
+            f"Convert the other operand to a wider or {signedness} type with .to()."
         )
 
 
