@@ -243,6 +243,23 @@ def test_fewer_instructions_crowd_a_kernel_whose_tiles_spill(monkeypatch, regist
 
 
 @deuteron.jit
+def few_rows(q, k, v, out, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    d, n, m = tl.arange(0, D), tl.arange(0, N), tl.arange(0, M)
+    keys = tl.load(k + n[:, None] * D + d[None, :])
+    scores = tl.dot(tl.load(q + m[:, None] * D + d[None, :]), keys.T)
+    p = tl.exp(scores - tl.max(scores, 1)[:, None])
+    values = tl.load(v + n[:, None] * D + d[None, :])
+    tl.store(out + m[:, None] * D + d[None, :], tl.dot(p.to(tl.float16), values))
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_dots_of_fewer_rows_than_an_instruction_has_are_cut(rows):
+    half = X.astype(np.float16)
+    text = compile_for("cuda:90", few_rows, half, half, half, X, M=rows, N=1024, D=64, num_warps=1).asm["ttgir"]
+    assert text.count("scf.for") > 1
+
+
+@deuteron.jit
 def above_sum(x, out, A: tl.constexpr, B: tl.constexpr):
     """What a whole tile sums up to, a scalar, is known when all slices are done: what takes it is in another loop."""
     at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]

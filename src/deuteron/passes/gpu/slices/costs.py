@@ -77,14 +77,14 @@ def matrix_instructions(op: DotOp) -> int:
 
 def dot_slices(op: DotOp, axis: int) -> int:
     """Into how many slices a dot may be cut along a dimension of its result, or along K (SUMMED): instructions are
-    not cut.
+    not cut, and may be larger than the dot.
     """
     rank, k = len(shape_of(op.result.type)), shape_of(op.a.type)[-1]
     if multiply_adds(op) or 0 <= axis < rank - 2:
         return k if axis == SUMMED else shape_of(op.result.type)[axis]
     if axis == SUMMED:
-        return k * bit_width_of(op.a.type) // USUAL_DEPTH_BITS
-    return shape_of(op.result.type)[axis] // (USUAL_ROWS if axis == rank - 2 else USUAL_COLUMNS)
+        return max(k * bit_width_of(op.a.type) // USUAL_DEPTH_BITS, 1)
+    return max(shape_of(op.result.type)[axis] // (USUAL_ROWS if axis == rank - 2 else USUAL_COLUMNS), 1)
 
 
 def cost_of_all(op: Operation) -> int:
