@@ -26,3 +26,17 @@ def test_the_largest_of_many_equal_elements_may_be_less():
     case = Case(5, source, (Argument("x", "float32", 64, (2 / 3,)), Argument("out", "float32", 1, "poison")), (1,))
     *_, out = expect(case, lowered(case), runs=30).bounds
     assert out.low < out.stored < out.high
+
+
+def test_a_sum_on_the_way_may_be_infinite():
+    """Of a dot whose end is finite: infinity times 0 is NaN."""
+    source = (
+        "@triton.jit\ndef kernel(x, y, out):\n    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]\n"
+        "    dot = tl.dot(tl.load(x + i * 16 + j), tl.load(y + i * 16 + j), input_precision='ieee')\n"
+        "    tl.store(out + i * 16 + j, dot * 0.0)\n"
+    )
+    row = (3e38, *[0.0] * 14, -3e38)
+    numbers = (Argument("x", "float32", 256, row), Argument("y", "float32", 256, (2.0,)))
+    case = Case(7, source, (*numbers, Argument("out", "float32", 256, "poison")), (1,))
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert not out.is_determined.any()

@@ -82,7 +82,9 @@ class Noise:
         if result.dtype.kind == "b":
             random = self.rng.integers(0, 2, result.shape).astype(bool)
         elif result.dtype.kind == "f":
-            random = self.rng.standard_normal(result.shape).astype(result.dtype)
+            numbers = self.rng.standard_normal(result.shape)
+            others = self.rng.choice((np.nan, np.inf, -np.inf), result.shape)
+            random = np.where(self.rng.random(result.shape) < 0.75, numbers, others).astype(result.dtype)
         else:
             random = self.rng.integers(0, 1 << 64, result.shape, np.uint64).astype(result.dtype)
         return np.where(where, random, result)[()]
