@@ -83,6 +83,26 @@ def test_four_elements_branch_once(rng):
 
 
 @deuteron.jit
+def sum_of_cosines(x, o, n, BLOCK: tl.constexpr, COUNT: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in range(COUNT):
+        values = tl.load(x + k * BLOCK + i)
+        total = tl.where(n > 0, total + values * tl.cos(values), total)
+    tl.store(o, tl.sum(total))
+
+
+def test_nothing_sinks_beyond_large_angles(rng):
+    """All sums sank to the last of 16 branches, and what they are made of was kept until then."""
+    x, o = rng.standard_normal(16 * 2048).astype(np.float32), np.zeros(1, np.float32)
+    kernel = emulate(sum_of_cosines, x, o, 5, BLOCK=2048, COUNT=16, num_warps=16)
+    np.testing.assert_allclose(o, (x.astype(float) * np.cos(x.astype(float))).sum(), rtol=1e-4, atol=1e-2)
+    assert "scf.for" not in kernel.asm["ttgir"]
+    kernel.asm["cubin"]  # noqa: B018  what ptxas says of it
+    assert kernel.metadata.resources["spill_bytes"] == 0
+
+
+@deuteron.jit
 def of_libdevice(x, o, NAME: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     values = tl.load(x + i)

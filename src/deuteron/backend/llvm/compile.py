@@ -35,7 +35,7 @@ from deuteron.backend.llvm.intrinsics import PROBES
 from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
-from deuteron.backend.llvm.strength_reduction import as_usual
+from deuteron.backend.llvm.process_options import as_usual
 from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
 

@@ -23,7 +23,7 @@ import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
-from deuteron.backend.llvm.strength_reduction import as_usual, without_strength_reduction
+from deuteron.backend.llvm.process_options import SINKING, STRENGTH_REDUCTION, changed
 from deuteron.errors import InternalError
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -38,6 +38,9 @@ _SELECTED = re.compile(
     "fabs|sqrt|floor|ceil|trunc|rint|nearbyint|round|roundeven|minnum|maxnum|minimum|maximum|copysign|fma|fmuladd|"
     "fpto[su]i.sat|abs|[su](min|max)|[su](add|sub).sat|fsh[lr]|ctpop|ctlz|cttz|bitreverse|bswap"
 )
+# What is rarely done. All that stands before the branch around it would sink beyond, as far as the kernel's end: 64
+# cosines of a thread, each added to the one before, had 576 bytes of spills.
+_COLD = re.compile(r"^define [^\n]*\bcold\b", re.MULTILINE)
 _CONSTRAINTS = re.compile(r'asm (?:sideeffect )?"[^"]*", "([^"]*)"')
 _KNOWN_CONSTRAINT = re.compile(r"=?&?[bcdfhlr]|\d+|~\{memory\}")
 
@@ -52,8 +55,9 @@ def emit_ptx(llir: str, cpu: str, ptx_version: int, strength_reduction: bool = T
     machine = _target_machine(cpu, ptx_version)
     with _parsed(llir) as module:
         module.data_layout = str(machine.target_data)
-        _run_passes(module, machine)
-        with as_usual() if strength_reduction else without_strength_reduction():
+        off = [*([] if strength_reduction else [STRENGTH_REDUCTION]), *([SINKING] if _COLD.search(llir) else [])]
+        with changed(*off):
+            _run_passes(module, machine)
             ptx = machine.emit_assembly(module)
     return _NUMBER_OF_CALL.sub("", _FILE.sub(r"\g<0>, 1, 1", ptx))
 
