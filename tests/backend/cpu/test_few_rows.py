@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from deuteron.backend.cpu.plan.few_rows import most_rows
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 
@@ -55,7 +56,9 @@ def arguments(rng, m: int, n: int, k: int, by_columns: bool) -> list:
 @pytest.mark.share(3)
 @pytest.mark.parametrize("by_columns", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 32, 128), (3, 41, 160), (18, 70, 99), (5, 16, 96), (4, 32, 31)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 32, 128), (3, 41, 160), (18, 70, 99), (5, 16, 96), (4, 32, 31), (9, 70, 99)]
+)
 def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
     sizes = {"T": by_columns, "INIT": float(m % 2), "MODE": mode, "BM": 16, "BN": 32}
     compare(product, arguments(rng, m, n, k, by_columns), sizes, grid=(-(-m // 16), -(-n // 32)), tolerance=0)
@@ -66,6 +69,14 @@ def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
 def test_processors(compare, rng, by_columns, cpu):
     sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 64}
     compare(product, arguments(rng, 3, 100, 99, by_columns), sizes, grid=(1, 2), cpus=(cpu,), tolerance=0)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("m", [*range(1, 9), 15, 16, 17])
+def test_numbers_of_rows(compare, rng, m, by_columns):
+    """In fours, pairs and one, up to sixteen of a tile that has more."""
+    sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 32, "BN": 64}
+    compare(product, arguments(rng, m, 83, 99, by_columns), sizes, grid=(1, 2), cpus=("native",), tolerance=0)
 
 
 @pytest.mark.parametrize("by_columns", [False, True])
@@ -80,6 +91,18 @@ def test_infinities_stay_in_their_rows_and_columns(compare, rng, mode):
     args = arguments(rng, 3, 32, 96, False)
     args[0][1, 5], args[1][7, 3], args[1][8, 4] = np.nan, np.inf, -np.inf
     compare(product, args, {"T": False, "INIT": 0.0, "MODE": mode, "BM": 16, "BN": 32})
+
+
+def test_full_tiles_find_packed_columns():
+    assert [most_rows(m) for m in (1, 4, 8, 16, 32, 128)] == [1, 4, 7, 15, 16, 16]
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_rows_of_b_are_asked_for_and_columns_are_not(lower_python, lower_module, by_columns):
+    args = [np.zeros(4, np.float32)] * 3 + [1, 64, 64]
+    sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 32}
+    llir = lower_module(lower_python(product, args, sizes)).llir
+    assert ("i32 0, i32 2, i32 1)" in llir) is not by_columns
 
 
 def test_the_product_is_before_the_loop(lower_python, lower_module):

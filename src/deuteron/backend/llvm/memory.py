@@ -146,6 +146,11 @@ class Memory:
         pair = self._emit(f"{{ {desired.type}, i1 }}", f"cmpxchg {ptr}, {expected}, {desired} {orders}", "")
         return self.extractvalue(pair, 0, desired.type, hint)
 
+    def prefetch_to_second_cache(self, ptr: Value) -> None:
+        """Ask for what is going to be read, but not at once; if there is no memory at the address, nothing happens."""
+        hints = const("i32", 0), const("i32", 2), const("i32", 1)  # read, less often used, data
+        self.intrinsic("llvm.prefetch", "void", ptr, *hints, overloads=["ptr"])
+
     def prefetch_to_write(self, ptr: Value) -> None:
         """Ask for what is going to be written, if the address is one; where it is not, nothing happens."""
         hints = const("i32", 1), const("i32", 3), const("i32", 1)  # written, often used, data

@@ -1,7 +1,7 @@
 """Computes products of which few rows are needed before their loop, from memory (`plan/few_rows.py`).
 
     rows = rows that are needed
-    count = if rows <= 4: iterations whose masks are full along k, and whose operands go on where those before end
+    count = if rows are few: iterations whose masks are full along k, and whose operands go on where those before end
     C[:rows] += A @ B, `count` iterations deep
     for k in ...:
         unless number of this iteration < count: load A, pack B, C += A @ B
@@ -20,7 +20,7 @@ from deuteron.backend.cpu.fragment import Axis, one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart
 from deuteron.backend.cpu.memory.places import address
 from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
-from deuteron.backend.cpu.plan.few_rows import MOST_ROWS
+from deuteron.backend.cpu.plan.few_rows import most_rows
 from deuteron.backend.cpu.plan.items import Dot, For, Operand
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
@@ -75,7 +75,7 @@ def _compute(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], bind_fi
     known, totals, emitter = dict(ctx.scalars), dict(ctx.totals), ctx.emitter
     rows, columns = _needed(ctx, dot, 0), _needed(ctx, dot, 1)
     b = emitter.innermost()
-    are_few = b.icmp("ule", rows, const("i64", MOST_ROWS))
+    are_few = b.icmp("ule", rows, const("i64", most_rows(shape_of(dot.op.result.type)[0])))
     for limit in dot.few_rows.a.limits_along(0):
         are_few = b.and_(are_few, b.icmp("ule", rows, _before(ctx, limit, shape_of(dot.op.a.type)[0])))
     for limit in dot.few_rows.b.limits_along(1):
@@ -135,6 +135,7 @@ def _compute_few(
         (rows, columns, builder.mul(count, const("i64", k))),
         b_is_by_columns=operands[1].unit_axis == 0,
         lanes=ctx.target.vector_width("float"),
+        registers=ctx.target.vector_registers,
         step=k,
         from_zero=dot.begins_sums,
     )
