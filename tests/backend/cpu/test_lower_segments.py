@@ -268,7 +268,14 @@ def test_a_mask_with_a_limit_does_not_keep_loads_out_of_segments(lower_python, l
     """Such rows were gathered, at 0.1 of torch's speed: a comparison with a limit is the same in a segment."""
     arguments = [X, np.zeros(1, np.int64), X, 4096, 64]
     llir = lower_module(lower_python(rows_at_indices, arguments, {"BLOCK": 1024})).llir
-    assert "segment" in llir
+    assert "segment" in llir and "<16 x float>" in llir  # one wide index for all lanes leaves them as many
+
+
+@pytest.mark.parametrize("n, is_segmented", [(200, True), (24, False), (64, False)])
+def test_long_segments_instead_of_half_vectors(lower_python, lower_module, n, is_segmented):
+    """Vectors of 8 lanes fit between multiples of 200, of 16 lanes they do not."""
+    llir = lower_module(lower_python(one_of_each_row, [X, X, 64], {"BLOCK": 1024, "N": n})).llir
+    assert ("segment" in llir) == is_segmented
 
 
 def divided(x, quotients, rests, n, BLOCK: tl.constexpr):

@@ -74,9 +74,10 @@ def accesses_of_vectors(plan: Plan, nest: Nest, axis: int, lanes: int) -> list[A
     return accesses_of(plan, nest, _StepsOfVectors(plan, axis, lanes) if _along(plan, nest, axis) else None)
 
 
-def are_regular(plan: Plan, nest: Nest, axis: int, lanes: int) -> bool:
-    """Whether all divisions along an axis are done once for a vector."""
-    return {op for op, _ in _along(plan, nest, axis)} == find_quotients(plan, nest, axis, lanes).ops
+def regular_lanes(plan: Plan, nest: Nest, axis: int, lanes: int) -> int:
+    """The lanes of vectors that do all divisions along an axis once; 0 where there are none."""
+    quotients = find_quotients(plan, nest, axis, lanes)
+    return quotients.lanes if {op for op, _ in _along(plan, nest, axis)} == quotients.ops else 0
 
 
 def _along(plan: Plan, nest: Nest, axis: int) -> list[tuple[Operation, Index]]:

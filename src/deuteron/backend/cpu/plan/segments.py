@@ -65,8 +65,12 @@ class Division(Growth):
     @property
     def is_long(self) -> bool:
         """Whether its segments are known to be long enough."""
+        return self.has_at_least(SHORTEST)
+
+    def has_at_least(self, num_elements: int) -> bool:
+        """Whether its segments are known to have so many."""
         number = constant_value(self.divisor)
-        return number is not None and abs(number) >= SHORTEST * self.step
+        return number is not None and abs(number) >= num_elements * self.step
 
 
 @dataclass(frozen=True)
