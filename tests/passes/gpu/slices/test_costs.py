@@ -2,10 +2,13 @@
 
 import pytest
 from xdsl.dialects import test
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import TensorType, f16, f32, f64
 
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.extern import ExternElementwiseOp
-from deuteron.passes.gpu.slices.costs import cost_of
+from deuteron.ir.ttg.layout import with_layout
+from deuteron.layout.distributed import mma_v2_accumulator, mma_v2_operand
+from deuteron.passes.gpu.slices.costs import cost_of, dot_slices
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,13 @@ def test_functions_of_libdevice(symbol, type, cost):
     """
     (operand,) = test.TestOp(result_types=[type]).results
     assert cost_of(ExternElementwiseOp([operand], type, symbol)) == cost
+
+
+@pytest.mark.parametrize(("axis", "slices"), [(0, 2), (1, 1)])
+def test_columns_that_are_fewer_than_an_instruction_has_are_one_slice(axis, slices):
+    """They were none, of which there is no logarithm: a fault of the compiler in long kernels."""
+    shapes, layouts = ((32, 16), (16, 2), (32, 2)), [mma_v2_operand([32, 16], [1, 1], 0, 16)]
+    layouts += [mma_v2_operand([16, 2], [1, 1], 1, 16), mma_v2_accumulator([32, 2], [1, 1])]
+    tiles = zip((f16, f16, f32), shapes, layouts, strict=True)
+    types = [with_layout(TensorType(element, shape), layout) for element, shape, layout in tiles]
+    assert dot_slices(DotOp(*test.TestOp(result_types=types).results), axis) == slices
