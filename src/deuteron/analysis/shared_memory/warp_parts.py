@@ -91,11 +91,12 @@ class WarpParts:
         return max(depth * self.num_ops * LATENCY, self.held * (self.parts - 1) * self.num_ops * self._turns)
 
     def _by_lanes(self) -> float | None:
-        """None where there are too few. The last that is waited for is for all to agree."""
+        """None where there are too few. Last they exchange what all of them agree on."""
         if self.spare_lanes < self.parts:
             return None
         waits = self._exchanged(log2(self.parts)) + SHUFFLE_LATENCY
-        return max(waits, self.held * log2(self.parts) * (self.num_ops + self.num_srcs) * self._turns)
+        issued = log2(self.parts) * (self.num_ops + self.num_srcs) + self.num_srcs
+        return max(waits, self.held * issued * self._turns)
 
     def _shared_out(self) -> float:
         steps, own = log2(self.lanes_together), self.parts // self.lanes_together - 1
