@@ -66,6 +66,7 @@ COSTS: Costs = (
     ("passes.gpu.layouts.loads_in_place", "_reads_neighbours", (_always,)),
     ("passes.gpu.layouts.homes", "MOST_FOLLOWING", (0, MUCH)),
     ("passes.gpu.layouts.merge_reductions", "MOST_TRIED", (0, 1)),
+    ("passes.gpu.layouts.scanned_loads", "MOST_BYTES", (16, 256)),
     ("passes.gpu.layouts.stores_in_place", "ACCESSES", (0, MUCH)),
     ("passes.gpu.layouts.stores_in_place", "_writes_neighbours", (_always,)),
     ("passes.gpu.memory.allocate_shared", "OWN_BYTES", (0, 0, 64)),
