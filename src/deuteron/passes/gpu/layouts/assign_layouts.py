@@ -9,6 +9,8 @@ demanded in another layout than its home is converted right after it is made:
                                              ->     %x1 = "ttg.convert_layout"(%x) -> tensor<64x64xf16, operand of mma>
     %d = "tt.dot"(%x, %y, %c)                       %d = "tt.dot"(%x1, %y1, %c)
 
+What is widened only for other layouts is converted before it is widened, half of the bytes.
+
 Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py), and
 stores in that in which they find what they store (stores_in_place.py); what is scanned is loaded in columns
 (scanned_loads.py).
@@ -35,7 +37,7 @@ from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import operand_layouts
 from deuteron.ir.ttg.layout import with_layout
 from deuteron.ir.types import i32, is_tile
-from deuteron.layout.linear import LinearLayout
+from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import remark_dots
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
@@ -44,6 +46,7 @@ from deuteron.passes.gpu.layouts.scanned_loads import scanned_loads
 from deuteron.passes.gpu.layouts.stores_in_place import stores_in_place
 
 ROUNDS = 2
+WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui"})
 
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
@@ -57,6 +60,7 @@ class _Demands:
     def __init__(self, func: FuncOp, homes: Homes):
         self._homes = homes
         self._layouts: dict[SSAValue, list[LinearLayout]] = {}
+        self._widened_late: set[Operation] = set()
         self.needs: dict[Operation, Layouts] = {}
         self._collect_block(func.body.block)
 
@@ -65,16 +69,22 @@ class _Demands:
 
     def by(self, op: Operation, value: SSAValue) -> list[LinearLayout]:
         """In which layouts an op needs one of its operands."""
-        is_remade = self._homes.is_remade(op)
+        is_remade = self.is_remade(op)
         needs = [operand_layouts(op, layout) for layout in self.of(op.results[0])] if is_remade else [self.needs[op]]
         return [one for layouts in needs for o, one in zip(op.operands, layouts, strict=True) if o is value and one]
+
+    def is_remade(self, op: Operation) -> bool:
+        """Whether an op is made anew for each layout in which it is needed."""
+        return op in self._widened_late or self._homes.is_remade(op)
 
     def _collect_block(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
             self._collect(op)
 
     def _collect(self, op: Operation) -> None:
-        if self._homes.is_remade(op):
+        if self._is_widened_for_others(op):
+            self._widened_late.add(op)
+        if self.is_remade(op):
             for layout in self.of(op.results[0]):
                 self._demand(op, operand_layouts(op, layout))
             return
@@ -82,6 +92,15 @@ class _Demands:
             self._collect_block(block)
         self.needs[op] = self._homes.operands_of(op)
         self._demand(op, self.needs[op])
+
+    def _is_widened_for_others(self, op: Operation) -> bool:
+        """Whether an op widens a tile that is needed only elsewhere, by threads that hold no more of it."""
+        if op.name not in WIDENING or not is_tile(op.results[0].type):
+            return False
+        home, wanted = self._homes.get(op.results[0]), self.of(op.results[0])
+        if home is None or not wanted or home in wanted:
+            return False
+        return all(layout.in_size(REGISTER) <= home.in_size(REGISTER) for layout in wanted)
 
     def _demand(self, op: Operation, layouts: Layouts) -> None:
         for operand, layout in zip(op.operands, layouts, strict=True):
@@ -112,7 +131,7 @@ class _Rewrite:
             self._op(op)
 
     def _op(self, op: Operation) -> None:
-        if self._homes.is_remade(op):
+        if self._demands.is_remade(op):
             self._remake(op)
             return
         self._rewire(op, self._demands.needs[op])

@@ -1,14 +1,14 @@
 """The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
 
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
-computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where its
-first operand with a home is. What comes from scalars alone has no home, nor do loads of few elements, of what the
-kernel does not write, in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses
-and masks are made, such as numbers of rows, by few loads one after the other: every thread loads those that it needs,
-where a conversion from some threads to others would go through shared memory, with barriers that keep warpgroups in
-step and that copies ahead would wait for; but not where it would be addresses that are converted, or that fill its
-registers. A value carried by a loop is at home where the loop's body yields it, else where it enters, else where its
-users want it.
+computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where
+its first operand with a home is, or, beside dots, the one that is where the result is stored. What comes from scalars
+alone has no home, nor do loads of few elements, of what the kernel does not write, in loops of dots by wgmma, or by
+mma.sync if these do not read them, or of which only addresses and masks are made, such as numbers of rows, by few
+loads one after the other: every thread loads those that it needs, where a conversion from some threads to others would
+go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but not
+where it would be addresses that are converted, or that fill its registers. A value carried by a loop is at home where
+the loop's body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import uses_mma
 from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
-from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
+from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots, has_dots
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
 # Loads that follow one whose threads each load what they need: a binary search of 32 would be done by 8 threads for
@@ -68,6 +68,7 @@ class Homes:
         self._config = config
         self._written = written_arguments(func)
         self.fed_to_dots = fed_to_dots(func)
+        self._has_dots = has_dots(func)
         self._addresses = _addresses_only(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
@@ -291,10 +292,24 @@ class Homes:
 
     def _flexible(self, op: Operation) -> LinearLayout | None:
         tiles = [operand for operand in op.operands if is_tile(operand.type)]
-        homes = [home for home in self._of_all(tiles) if home is not None]
+        homes = list(dict.fromkeys(home for home in self._of_all(tiles) if home is not None))
         if not homes or (isinstance(op, SHAPE_OPS) and not isinstance(op, (TransOp, ReshapeOp))):
             return None
-        return result_layout(op, homes[0])
+        stored = self._stored_in(op.results[0]) if len(homes) > 1 and self._has_dots else None
+        return result_layout(op, stored if stored in homes else homes[0])
+
+    def _stored_in(self, value: SSAValue) -> LinearLayout | None:
+        """The layout of the store for which alone a value is, or what elementwise ops make of it: there sums of dots
+        are added to what is loaded, so that they are exchanged once, not what is loaded and the sum.
+        """
+        block = value.owner.parent
+        while (use := value.get_user_of_unique_use()) is not None and use.parent is block:
+            if isinstance(use, StoreOp):
+                return self._memory(use) if value is use.value else None
+            if not is_flexible(use) or isinstance(use, SHAPE_OPS):
+                return None
+            value = use.results[0]
+        return None
 
     def _wanted_by_users(self, value: SSAValue) -> LinearLayout | None:
         """The layout in which the first memory access wants a value, what elementwise ops make of it, or what control
