@@ -73,6 +73,11 @@ def test_numbers_are_not_rounded_on_the_way(ops):
         ),
         ("x + None", "+ takes tensors and numbers, got None."),
         ("x + 'a'", "+ takes tensors and numbers, got 'a'."),
+        (
+            "x * tl.int32",
+            "* takes tensors and numbers, got tl.int32. "
+            "A type is no value: where it is a tl.constexpr that a signature names, give its value there.",
+        ),
         ("x // 2", "// is for integers, got fp32 after promotion. Use / and tl.floor for floats."),
         ("x ** 2", "** of fp32[64] and 2 is not in the language. Multiply, or use tl.exp2(y * tl.log2(x))."),
         (

@@ -70,7 +70,7 @@ def _promote_all(ctx: Context, types: Sequence[dtype]) -> dtype | None:
 def check_operand(ctx: Context, symbol: str, operand: Value) -> None:
     """An operand is a number, or a tensor of numbers."""
     if not isinstance(operand, Tensor) and not is_number(operand):
-        hint = " Compare with `is None`." if operand is None and symbol in ("==", "!=") else left_over_comma(operand)
+        hint = _way_out(symbol, operand)
         raise ctx.error(f"{symbol} takes tensors and numbers, got {describe(operand)}.{hint}")
     if isinstance(operand, Tensor) and operand.dtype.is_ptr():
         raise ctx.error(
@@ -103,3 +103,12 @@ def in_type(ctx: Context, operand: Value, type: dtype, shape: Sequence[int]) -> 
     if not isinstance(operand, Tensor):
         return number(ctx, operand, type, shape)
     return broadcast_tensor(ctx, convert(ctx, operand, type), shape)
+
+
+def _way_out(symbol: str, operand: Value) -> str:
+    """Of an operand that is neither a tensor nor a number."""
+    if operand is None and symbol in ("==", "!="):
+        return " Compare with `is None`."
+    if isinstance(operand, dtype):
+        return " A type is no value: where it is a tl.constexpr that a signature names, give its value there."
+    return left_over_comma(operand)
