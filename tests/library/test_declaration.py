@@ -79,6 +79,10 @@ MISTAKES = [
     (KERNEL + 'source = "x"\n', "d.toml:7:13: error: Cannot overwrite a value"),
     (KERNEL.replace('source = "k.py"\n', ""), "4:1: error: kernel 'k' needs either 'source', a file, or 'module'"),
     (KERNEL.replace('grid = "1"\n', ""), "3:3: error: a kernel needs 'grid'"),
+    (
+        KERNEL.replace('"1"', '["m", "n"]'),
+        "6:1: error: 'grid' is a text with a comma between its parts: grid = \"cdiv(m, 64), n\", got ['m', 'n']",
+    ),
     (KERNEL + "grids = 1\n", "7:1: error: unknown key 'grids'. Did you mean 'grid'? Known are name, grid, source"),
     (KERNEL + "types = { X = 3 }\n", "7:11: error: the type of 'X' is a text such as \"*fp16:16\", got 3"),
     (

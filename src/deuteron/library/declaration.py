@@ -64,7 +64,8 @@ class Kernel:
     def __post_init__(self) -> None:
         for name in ("name", "grid", "source", "module", "out_name", "tuned"):
             if not isinstance(getattr(self, name), str | None):
-                raise self.error(f"'{name}' is a text, got {getattr(self, name)!r}", name)
+                way_out = ' with a comma between its parts: grid = "cdiv(m, 64), n"' if name == "grid" else ""
+                raise self.error(f"'{name}' is a text{way_out}, got {getattr(self, name)!r}", name)
         if (self.source is None) == (self.module is None):
             raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
         if not is_function_name(self.function):
