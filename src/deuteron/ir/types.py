@@ -151,7 +151,8 @@ def is_same_tile_of(type: Attribute, other: Attribute, element_type: Attribute) 
 
 def is_pointer(type: Attribute) -> bool:
     """Whether the elements are pointers."""
-    return element_type_of(type).__class__ is PointerType
+    element = type.element_type if type.__class__ is TensorType else type
+    return element.__class__ is PointerType
 
 
 def is_block_pointer(type: Attribute) -> bool:
@@ -173,7 +174,8 @@ def pointee_of(type: Attribute) -> Attribute:
 
 
 def is_integer(type: Attribute) -> bool:
-    return isinstance(element_type_of(type), IntegerType)
+    element = type.element_type if type.__class__ is TensorType else type
+    return element.__class__ is IntegerType
 
 
 def is_float(type: Attribute) -> bool:
@@ -182,7 +184,7 @@ def is_float(type: Attribute) -> bool:
 
 def bit_width_of(type: Attribute) -> int:
     """Bits of one element as computed with: 1 for i1, 64 for a pointer."""
-    element = element_type_of(type)
+    element = type.element_type if type.__class__ is TensorType else type
     if element.__class__ is PointerType:
         return 64
     if element.__class__ is IntegerType:

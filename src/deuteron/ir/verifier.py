@@ -49,10 +49,11 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
             op = module
             module.verify()
         _check_order(module, set())
+        known: set[int] = set()
         for op in checked:
             if ops is not None:
                 op.verify(verify_nested_ops=False)
-            _check_op(op)
+            _check_op(op, known)
     except VerifyException as error:
         place = from_attribute(op.location)
         raise InternalError(f"tile IR does not verify after {after}: {error}", *place) from error
@@ -139,12 +140,15 @@ def _check_order(op: Operation, known: set[SSAValue]) -> None:
             known -= inside
 
 
-def _check_op(op: Operation) -> None:
+def _check_op(op: Operation, known: set[int]) -> None:
+    """With the types that are known to be right by their ids: ops have few, and keep them."""
     if op.name.partition(".")[0] not in TTIR_DIALECTS:
         raise InternalError(f"{op.name} does not belong into ttir", *from_attribute(op.location))
     if is_unknown(op.location) and not isinstance(op, ModuleOp):
         raise InternalError(f"{op.name} has no location")
     if op.attributes:
         check_promises(op)
-    for value in (*op.operands, *op.results):
-        check_type(value.type)
+    for value in (*op._operands, *op.results):  # `operands` would make a view
+        if id(value.type) not in known:
+            check_type(value.type)
+            known.add(id(value.type))

@@ -66,6 +66,7 @@ from deuteron.backend.llvm.pieces import cut_into_pieces
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute, user_location
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.apart import Pair
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import AssertOp
@@ -111,7 +112,7 @@ def lower_module(
     streams = find_streams(plan)
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
-    asserts = bool(num_spans) or any(_counts(op, options.debug) for op in plan.function.walk())
+    asserts = bool(num_spans) or any(_counts(op, options.debug) for op in nested_ops(plan.function))
     find_needed_sums(plan)
     find_needed_depth(plan)
     if not asserts:
@@ -123,8 +124,8 @@ def lower_module(
         find_few_rows(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
-    has_atomics = any(isinstance(op, AtomicOp) for op in plan.function.walk())
+    uses_tiles = any(isinstance(product_of(op), TileProduct) for op in nested_ops(plan.function))
+    has_atomics = bool(nested_ops(plan.function, AtomicOp))
     is_controlled = bool(waiting) or asserts
     work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
     order = FROM_X if is_controlled else grid_order(plan.function, reuses)

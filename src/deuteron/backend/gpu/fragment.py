@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import xor
 
 from deuteron.backend.llvm.types import Value
 from deuteron.layout.linear import REGISTER, LinearLayout
@@ -53,7 +54,7 @@ def positions(layout: LinearLayout) -> list[tuple[int, ...]]:
     """The coordinates of each register, in the thread whose lane and warp are 0."""
     found = [(0,) * len(layout.shape)]
     for basis in layout.of(REGISTER):
-        found += [tuple(x ^ y for x, y in zip(position, basis, strict=True)) for position in found]
+        found += [tuple(map(xor, position, basis)) for position in found]
     return found
 
 

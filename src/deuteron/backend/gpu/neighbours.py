@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import or_
+from operator import floordiv, or_
 
 from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
@@ -82,5 +82,5 @@ def _bits(numbers: Iterable[int]) -> int:
 def _firsts(layout: LinearLayout, sizes: Sequence[int]) -> list[int]:
     """For every register the first one of its group."""
     found: dict[tuple[int, ...], int] = {}
-    groups = (tuple(x // size for x, size in zip(at, sizes, strict=True)) for at in positions(layout))
+    groups = (tuple(map(floordiv, at, sizes)) for at in positions(layout))
     return [found.setdefault(group, register) for register, group in enumerate(groups)]

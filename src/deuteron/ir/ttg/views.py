@@ -52,8 +52,12 @@ class MemDescTransOp(IRDLOperation):
 
 def is_view(op: Operation) -> bool:
     """Whether an op gives a descriptor of memory that its first operand describes."""
-    types = [op.operands[0].type, op.results[0].type] if op.operands and op.results else []
-    return bool(types) and all(isinstance(type, MemDescType) for type in types)
+    operands, results = op._operands, op.results  # `operands` would be a view, and this is asked of most ops
+    return bool(operands and results) and _is_descriptor(results[0]) and _is_descriptor(operands[0])
+
+
+def _is_descriptor(value: SSAValue) -> bool:
+    return value.type.__class__ is MemDescType
 
 
 def viewed(descriptor: SSAValue) -> SSAValue:

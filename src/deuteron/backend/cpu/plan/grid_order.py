@@ -27,6 +27,7 @@ from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.ir.effects import is_pure
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -39,7 +40,7 @@ FROM_X: Order = (0, 1, 2)
 
 def grid_order(function: FuncOp, reuses: Sequence[Reuse] = ()) -> Order:
     """That of a kernel's programs, which may find packed what is reused."""
-    ops = list(function.walk())
+    ops = nested_ops(function)
     used = {op.axis.value.data for op in ops if isinstance(op, GetProgramIdOp)}
     if len(used) < 2 or not only_loads_and_stores(function):
         return FROM_X

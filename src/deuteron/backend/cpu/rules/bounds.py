@@ -26,6 +26,7 @@ from deuteron.backend.cpu.rules.stopping import Failure, fail_unless, lane_numbe
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, vector, width, zero
 from deuteron.errors import Location
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import byte_width_of, is_pointer, pointee_of, shape_of
 from deuteron.settings import BOUNDS
@@ -47,7 +48,7 @@ def prepare_checks(ctx: Context) -> None:
     if ctx.options.check != BOUNDS:
         return
     b = ctx.emitter.at(0)
-    for op in ctx.plan.function.walk():
+    for op in nested_ops(ctx.plan.function):
         if _is_access(op) and base_of(op, ctx.plan.function) == ANY:
             ctx.last_spans[op] = b.alloca("i64", _LIMITS, align=8)
             for word in range(_LIMITS):

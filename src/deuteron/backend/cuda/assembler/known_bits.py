@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
+_Instruction = tuple[str, str, str]  # what it does, what it writes, what it reads
 _WORD = (1 << 64) - 1
 _INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(\{[^}]*\}|%\w+(?:\|%\w+)?),\s*([^;]*);", re.MULTILINE)
 _REGISTER = re.compile(r"%(?:r|rs|rd)\d+")
@@ -201,7 +202,7 @@ def known_bits(ptx: str, wanted: Iterable[str]) -> dict[str, Known]:
 
     All start with nothing; what more is known of one goes on to those that read it, until nothing is added.
     """
-    definitions = _slice(_definitions(ptx), wanted)
+    definitions = _slice(_writers(ptx), wanted)
     readers = _readers(definitions)
     known = dict.fromkeys(definitions, NOTHING)
     waiting = dict.fromkeys(definitions)
@@ -215,32 +216,33 @@ def known_bits(ptx: str, wanted: Iterable[str]) -> dict[str, Known]:
     return known
 
 
-def _slice(definitions: dict[str, list[_Definition]], wanted: Iterable[str]) -> dict[str, list[_Definition]]:
+def _slice(writers: dict[str, list[_Instruction]], wanted: Iterable[str]) -> dict[str, list[_Definition]]:
     """The definitions that these registers depend on, operands first where there is no loop."""
     found: dict[str, list[_Definition]] = {}
     left = list(wanted)
     while left:
         name = left.pop()
-        if name in definitions and name not in found:
-            found[name] = definitions[name]
-            left.extend(operand for one in definitions[name] for operand in one.operands)
+        if name in writers and name not in found:
+            found[name] = [_definition(*writer) for writer in writers[name]]
+            left.extend(operand for one in found[name] for operand in one.operands)
     return dict(reversed(found.items()))
 
 
-def _definitions(ptx: str) -> dict[str, list[_Definition]]:
-    found: dict[str, list[_Definition]] = {}
-    for opcode, destination, sources in _INSTRUCTION.findall(ptx):
-        for name, definition in _written(opcode, destination, sources):
-            found.setdefault(name, []).append(definition)
+def _writers(ptx: str) -> dict[str, list[_Instruction]]:
+    """The instructions that write each register; few of them are looked into."""
+    found: dict[str, list[_Instruction]] = {}
+    for instruction in _INSTRUCTION.findall(ptx):
+        for name in _REGISTER.findall(instruction[1]):
+            found.setdefault(name, []).append(instruction)
     return found
 
 
-def _written(opcode: str, destination: str, sources: str) -> Iterator[tuple[str, _Definition]]:
+def _definition(opcode: str, destination: str, sources: str) -> _Definition:
     is_packed = opcode.startswith("mov") and "{" in destination + sources
-    rule = RULES[opcode.partition(".")[0]] if _TAKEN.fullmatch(opcode) and not is_packed else None
-    operands = tuple(part.strip() for part in sources.split(",")) if rule else ()
-    for name in _REGISTER.findall(destination):
-        yield name, _Definition(rule, operands, _num_bits(opcode) if rule else 64)
+    if is_packed or not _TAKEN.fullmatch(opcode):
+        return _Definition(None)
+    operands = tuple(part.strip() for part in sources.split(","))
+    return _Definition(RULES[opcode.partition(".")[0]], operands, _num_bits(opcode))
 
 
 def _num_bits(opcode: str) -> int:

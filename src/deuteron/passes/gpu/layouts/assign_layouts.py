@@ -32,6 +32,7 @@ from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import operand_layouts
@@ -207,7 +208,7 @@ def _check_parameters(func: FuncOp) -> None:
 
 def _check_element_regions(func: FuncOp) -> None:
     """Raise for a tile in the region of a reduction, scan or map, which a thread runs on elements of its own."""
-    for op in func.walk():
+    for op in nested_ops(func):
         if not op.regions or op is func or _control_flow_blocks(op):
             continue
         inner = (inner for region in op.regions for inner in region.walk())

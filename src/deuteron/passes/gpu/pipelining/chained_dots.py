@@ -178,7 +178,7 @@ def ops_giving(values: Iterable[SSAValue], block: Block) -> list[Operation]:
 
 
 def operands_inside(op: Operation) -> list[SSAValue]:
-    return [operand for inner in nested_ops(op) for operand in inner.operands]
+    return [operand for inner in nested_ops(op) for operand in inner.operands] if op.regions else [*op.operands]
 
 
 def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
@@ -194,5 +194,9 @@ def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
 
 def dependent_ops(block: Block, values: set[SSAValue]) -> set[Operation]:
     """The ops that give these values, or use them."""
-    ops = (op for op in block.ops if op is not block.last_op)
-    return {op for op in ops if values & {*op.results, *operands_inside(op)}}
+    last = block.last_op
+    return {op for op in block.ops if op is not last and _has_any(op, values)}
+
+
+def _has_any(op: Operation, values: set[SSAValue]) -> bool:
+    return not (values.isdisjoint(op.results) and values.isdisjoint(operands_inside(op)))
