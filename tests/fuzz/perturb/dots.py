@@ -80,4 +80,4 @@ class Dots:
         depth, unit = np.shape(wide[0])[-1], 2.0 ** -(sum_bits - 1)
         noisy = self._noise.moved(result, unit * sizes * min(depth, 16), type)
         # A partial sum may be infinite where the whole is not.
-        return self._noise.anything(noisy, sizes > LARGEST[element_type_of(type)] / 2)
+        return self._noise.anything(noisy, sizes > LARGEST[element_type_of(type)] / 2, is_finite=False)

@@ -73,8 +73,8 @@ class Noise:
     def coins(self, like: np.ndarray) -> np.ndarray:
         return self.rng.integers(0, 2, np.shape(like))
 
-    def anything(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
-        """Random bits there."""
+    def anything(self, result: np.ndarray, where: np.ndarray, is_finite: bool = True) -> np.ndarray:
+        """Random bits there; of floats numbers around 0, and some that are none unless `is_finite`."""
         if not np.any(where):
             return result
         self.licence.taken += 1
@@ -84,7 +84,8 @@ class Noise:
         elif result.dtype.kind == "f":
             numbers = self.rng.standard_normal(result.shape)
             others = self.rng.choice((np.nan, np.inf, -np.inf), result.shape)
-            random = np.where(self.rng.random(result.shape) < 0.75, numbers, others).astype(result.dtype)
+            is_number = is_finite | (self.rng.random(result.shape) < 0.75)
+            random = np.where(is_number, numbers, others).astype(result.dtype)
         else:
             random = self.rng.integers(0, 1 << 64, result.shape, np.uint64).astype(result.dtype)
         return np.where(where, random, result)[()]
