@@ -65,6 +65,21 @@ def test_kept_unless_it_spills(monkeypatch, spilled, registers):
     assert len(assembler.texts) == 2 and ".reqntid 512\n.maxnreg 32\n{" in assembler.texts[1]
 
 
+@pytest.mark.parametrize(("stacks", "registers"), [((8, 0), 40), ((8, 8), 32), ((0, 8), 34), ((0, 0), 32)])
+def test_a_function_has_no_stack(monkeypatch, stacks, registers):
+    """ptxas takes 32 with a stack, and is told 40; or 34 without one, and is told 32."""
+    told = []
+
+    def assemble(ptx: str, *_: object) -> Cubin:
+        limit = re.search(r"\.maxnreg (\d+)", ptx)
+        told.append(int(limit[1]) if limit else 34 if stacks[0] == 0 else 32)
+        return Cubin(b"", Resources(told[-1], stack_bytes=stacks[len(told) - 1]), ())
+
+    monkeypatch.setattr(fit_registers, "assemble", assemble)
+    ptx = PTX.replace("{", "{\n\tcall.uni (retval0), reduce, (param0);", 1)
+    assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == registers
+
+
 @pytest.mark.parametrize(("spilled", "registers"), [(0, 32), (32, 32), (40, 36)])
 def test_a_few_registers_are_spilled_for_twice_the_blocks(monkeypatch, spilled, registers):
     cubins = [Cubin(b"", Resources(36), ()), Cubin(b"", Resources(32, spill_loads=spilled), ())]
