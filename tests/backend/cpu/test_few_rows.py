@@ -7,6 +7,8 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu.plan.few_rows import most_rows
+from deuteron.backend.cpu.products.products import BF16_PAIRS, BF16_TILES
+from deuteron.ir.types import bf16, f16, f32
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 
@@ -48,8 +50,8 @@ def product(
 MODES = ("advanced", "masked", "narrower", "from below", "backwards", "the same again")
 
 
-def arguments(rng, m: int, n: int, k: int, by_columns: bool) -> list:
-    a, b = rng.integers(-4, 5, (m, k)).astype(np.float32), rng.integers(-4, 5, (k, n)).astype(np.float32)
+def arguments(rng, m: int, n: int, k: int, by_columns: bool, type=np.float32) -> list:
+    a, b = rng.integers(-4, 5, (m, k)).astype(type), rng.integers(-4, 5, (k, n)).astype(type)
     return [a, np.ascontiguousarray(b.T) if by_columns else b, np.full((m, n), 77, np.float32), m, n, k]
 
 
@@ -57,11 +59,22 @@ def arguments(rng, m: int, n: int, k: int, by_columns: bool) -> list:
 @pytest.mark.parametrize("by_columns", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("m", "n", "k"), [(1, 32, 128), (3, 41, 160), (18, 70, 99), (5, 16, 96), (4, 32, 31), (9, 70, 99)]
+    ("m", "n", "k"),
+    [(1, 32, 128), (3, 41, 160), (7, 41, 96), (18, 70, 99), (5, 16, 96), (4, 32, 31), (9, 70, 99)],
 )
 def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
     sizes = {"T": by_columns, "INIT": float(m % 2), "MODE": mode, "BM": 16, "BN": 32}
     compare(product, arguments(rng, m, n, k, by_columns), sizes, grid=(-(-m // 16), -(-n // 32)), tolerance=0)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("type", ["bfloat16", "float16"])
+@pytest.mark.parametrize("m", [2, 7])
+def test_narrow_floats(compare, rng, bfloat16, type, mode, by_columns, m):
+    args = arguments(rng, m, 41, 160, by_columns, bfloat16 if type == "bfloat16" else type)
+    sizes = {"T": by_columns, "INIT": 1.0, "MODE": mode, "BM": 16, "BN": 32}
+    compare(product, args, sizes, grid=(1, 2), cpus=("native", "x86-64-v4", "x86-64-v3"), tolerance=0)
 
 
 @pytest.mark.parametrize("by_columns", [False, True])
@@ -94,7 +107,15 @@ def test_infinities_stay_in_their_rows_and_columns(compare, rng, mode):
 
 
 def test_full_tiles_find_packed_columns():
-    assert [most_rows(m) for m in (1, 4, 8, 16, 32, 128)] == [1, 4, 7, 15, 16, 16]
+    assert [most_rows(m, f32, None, False) for m in (1, 4, 8, 16, 32, 128)] == [1, 4, 7, 15, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("type", "product", "of_rows", "of_columns"),
+    [(f32, None, 16, 16), (f16, None, 4, 8), (bf16, None, 4, 8), (bf16, BF16_PAIRS, 2, 8), (bf16, BF16_TILES, 2, 4)],
+)
+def test_how_many_are_few(type, product, of_rows, of_columns):
+    assert [most_rows(32, type, product, is_by_columns) for is_by_columns in (False, True)] == [of_rows, of_columns]
 
 
 @pytest.mark.parametrize("by_columns", [False, True])
@@ -112,6 +133,23 @@ def test_the_product_is_before_the_loop(lower_python, lower_module):
     llir = lower_module(lower_python(product, args, sizes)).llir
     assert "few_rows:" in llir
     assert "compute:" in llir  # what else the loop does, where it is not done
+
+
+@pytest.mark.parametrize(("cpu", "is_before"), [("znver4", True), ("x86-64-v4", True), ("x86-64-v3", False)])
+def test_narrow_floats_are_before_the_loop(lower_python, lower_module, cpu, is_before):
+    """Where their last columns can be loaded under a mask."""
+    args = [np.zeros(4, np.float16)] * 2 + [np.zeros(4, np.float32), 1, 64, 64]
+    sizes = {"T": True, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 32}
+    assert ("few_rows:" in lower_module(lower_python(product, args, sizes), cpu=cpu).llir) == is_before
+
+
+def test_rows_that_wrap_around_are_as_far_apart_as_are_needed(lower_python, lower_module):
+    """Of two rows, `rows % 2` repeats them 8 times: only the two have to be equally far apart."""
+    args = [np.zeros(4, np.float32)] * 3 + [2, 64, 64]
+    sizes = {"T": True, "INIT": 0.0, "MODE": "advanced", "BM": 16, "BN": 32}
+    llir = lower_module(lower_python(product, args, sizes)).llir
+    looks = llir[llir.index("few_rows:") :]
+    assert "icmp uge <16 x i64>" in looks[: looks.index("few_rows_end:")]
 
 
 def stored_whole(a, b, c, K):

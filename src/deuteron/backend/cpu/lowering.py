@@ -121,7 +121,7 @@ def lower_module(
     reuses = [] if asserts else reuse_operands(plan, target.second_cache_bytes * 3 // 4)
     drop_copies(plan)
     if not asserts:
-        find_few_rows(plan)
+        find_few_rows(plan, target)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in nested_ops(plan.function))

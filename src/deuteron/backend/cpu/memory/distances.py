@@ -21,8 +21,12 @@ _LANES = 16  # addresses that are looked at together
 At = Callable[[Axis], AxisIndex]  # the index of an element, or of several, of the dimension
 
 
-def are_equally_far_apart(ctx: Context, ptr: SSAValue, at: At, extent: int, distance: Value | None = None) -> Value:
-    """Whether each address is where it would be if all were so many bytes apart; `ctx.tiles` holds nothing then."""
+def are_equally_far_apart(
+    ctx: Context, ptr: SSAValue, at: At, extent: int, distance: Value | None = None, count: Value | None = None
+) -> Value:
+    """Whether each address, of `extent`, or the first `count` of them, is where it would be if all were so many bytes
+    apart; `ctx.tiles` holds nothing then.
+    """
     ctx.tiles.clear()
     lanes, emitter = min(extent, _LANES), ctx.emitter
     first = _addresses(ctx, ptr, at(one_element(0)), 1)
@@ -34,7 +38,10 @@ def are_equally_far_apart(ctx: Context, ptr: SSAValue, at: At, extent: int, dist
     b = emitter.innermost()
     numbers = b.add(b.splat(b.zext(loop.index, "i64"), lanes), vector_const("i64", range(lanes)))
     expected = b.add(b.splat(first, lanes), b.mul(numbers, b.splat(distance, lanes)))
-    (are_apart,) = emitter.close_loop(loop, [b.and_(_all(b, b.icmp("eq", found, expected)), loop.carried[0])])
+    are_expected = b.icmp("eq", found, expected)
+    if count is not None:
+        are_expected = b.or_(are_expected, b.icmp("uge", numbers, b.splat(count, lanes)))
+    (are_apart,) = emitter.close_loop(loop, [b.and_(_all(b, are_expected), loop.carried[0])])
     ctx.tiles.clear()
     return are_apart
 

@@ -13,11 +13,12 @@ iteration's where the one before ends, which is found out by looking at the addr
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Collection
+
+from xdsl.ir import Attribute, SSAValue
 
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
-from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan.direct import carried_values
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Dot, FewRows, For, Nest, Operand, regions_of
@@ -28,30 +29,51 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.products.products import Product, TileProduct
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp
-from deuteron.ir.types import element_type_of, f32, shape_of
+from deuteron.ir.types import bf16, element_type_of, f16, f32, shape_of
 
-# Of sixteen rows B read where it is takes 0.6 to 0.9 of the time of packing it on a Zen 4. But programs of whole tiles,
-# of which there may be many, find it packed; those of four rows take as long as those of a block on vectors even then.
-_MOST_ROWS, _LEAST_ROWS = 16, 4
+# Rows that take less time so than in blocks. Of sixteen rows of fp32 B read where it is takes 0.6 to 0.9 of the time of
+# packing it on a Zen 4. Of narrow floats it depends on whether B is by columns, which blocks exchange in registers, and
+# on what multiplies blocks: on a Zen 4, and an Emerald Rapids for those of tiles.
+_MOST_ROWS, _MOST_NARROW_OF_COLUMNS, _MOST_NARROW_OF_ROWS = 16, 8, 4
+_LEAST_ROWS = 4  # take as long as those of a block on vectors, even where it finds B packed
 _LANES = 16
+_FLOATS = frozenset((f32, f16, bf16))  # narrow ones where the last columns of B can be loaded under a mask
 
 
-def most_rows(m: int) -> int:
-    """How many rows of a tile of so many are few."""
-    return min(_MOST_ROWS, m - 1) if m > _LEAST_ROWS else m
+def most_rows(m: int, type: Attribute, product: Product | None, b_is_by_columns: bool) -> int:
+    """How many rows of a tile of `m` are few, if blocks are computed by this product. Programs of whole tiles, of which
+    there may be many, find B packed.
+    """
+    most = _MOST_ROWS if type == f32 else _most_narrow_rows(product, b_is_by_columns)
+    return min(most, m if m <= _LEAST_ROWS else m - 1)
 
 
-def find_few_rows(plan: Plan) -> None:
+def _most_narrow_rows(product: Product | None, b_is_by_columns: bool) -> int:
+    if b_is_by_columns:
+        return _MOST_NARROW_OF_COLUMNS // 2 if isinstance(product, TileProduct) else _MOST_NARROW_OF_COLUMNS
+    return _MOST_NARROW_OF_ROWS if product is None else _MOST_NARROW_OF_ROWS // 2
+
+
+def find_few_rows(plan: Plan, target: CPUTarget) -> None:
     """Give such products what has to be known before their loops, and have their operands' copies made only else."""
-    written = written_arguments(plan.function)
+    written, types = written_arguments(plan.function), _FLOATS if target.masks_narrow else {f32}
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
-            item.few_rows = _few_rows(plan, loop, item, written)
+            item.few_rows = _few_rows(plan, loop, item, written) if _is_of_floats(item.op, types) else None
             if item.few_rows is not None:
                 for nest in _nests_of_operands(loop.body, item):
                     nest.unless_computed = item
+
+
+def _is_of_floats(op: DotOp, types: Collection[Attribute]) -> bool:
+    """Whether operands have one of these types, both the same, and sums are floats."""
+    a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.c))
+    return a == b and a in types and c == f32
 
 
 def _loops(region: Region) -> list[For]:
@@ -67,31 +89,26 @@ def _nests_of_operands(region: Region, dot: Dot) -> list[Nest]:
 
 
 def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | None:
-    types = {element_type_of(value.type) for value in (item.op.a, item.op.b, item.op.c)}
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
-    if (
-        batches
-        or item.steps == 1
-        or types != {f32}
-        or k % _LANES
-        or n % _LANES
-        or not _are_rows_few(plan, loop, item, m)
-    ):
+    if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
     a, b = (_operand(plan, value) for value in (item.op.a, item.op.b))
     if a is None or b is None or a.unit_axis != 1:
+        return None
+    most = most_rows(m, element_type_of(b.load.result.type), item.product, b.unit_axis == 0)
+    if not item.needed_rows and m > most:
         return None
     compared = [value for operand in (a, b) for value in _compared(operand)]
     carried = carried_values(plan, [*compared, a.load.ptr, b.load.ptr], loop.op)
     if carried is None or not _are_outside(plan, loop, a, b) or not all(is_apart(one.load, written) for one in (a, b)):
         return None
-    return FewRows(a, b, carried)
+    return FewRows(a, b, carried, most)
 
 
-def _are_rows_few(plan: Plan, loop: For, item: Dot, m: int) -> bool:
-    """Whether there may be few, and how many rows and columns there are is known before the loop."""
+def _are_sizes_known(plan: Plan, loop: For, item: Dot) -> bool:
+    """Whether how many rows and columns are needed is known before the loop."""
     limits = [limit for own in (*item.needed_rows, *item.needed_columns) for limit in own]
-    return bool(item.needed_rows or m <= _LEAST_ROWS) and len(known_limits(plan, loop.op, limits)) == len(limits)
+    return len(known_limits(plan, loop.op, limits)) == len(limits)
 
 
 def _compared(operand: Operand) -> list[SSAValue]:
@@ -114,8 +131,6 @@ def _operand(plan: Plan, value: SSAValue) -> Operand | None:
     ):
         return None
     if load.boundary_check or load.is_volatile.value.data:
-        return None
-    if memory_type(element_type_of(value.type)) != "float":
         return None
     steps = [Steps(plan).along(load.ptr, identity_index(shape_of(value.type)), axis) for axis in range(2)]
     mask = full_mask(plan, load.mask) if load.mask is not None else None

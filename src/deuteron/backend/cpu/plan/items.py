@@ -96,13 +96,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class FewRows:
-    """How a product is computed before its loop where few rows of it are needed: of what is loaded, and what the loop
-    carries that this depends on.
+    """How a product is computed before its loop where at most `most_rows` of it are needed: of what is loaded, and of
+    what the loop carries.
     """
 
     a: Operand
     b: Operand
     carried: tuple[SSAValue, ...]
+    most_rows: int
 
 
 @dataclass(eq=False)

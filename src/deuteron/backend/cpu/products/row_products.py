@@ -9,17 +9,21 @@
 B by rows is read for eight rows with two vectors of columns at a time, then for four and for two with four; with 16
 registers for four and two. The last row is computed twice where there are too few. Columns that are left over are
 masked, or come one by one. Rows of B are each on another page, and a part of them is read, so that no processor fetches
-them ahead: they are asked for.
+them ahead: they are asked for. Narrow floats are widened as they are loaded; where the processor multiplies pairs of
+them, columns are multiplied as pairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from deuteron.backend.cpu.products.products import NativeProduct, VectorProduct, plain_product
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, vector, vector_const, zero
+from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, zero
 
-_BYTES = 4
+_BYTES = 4  # of an element of C
+_FLOATS = plain_product("float")
 _VECTORS, _COLUMNS = 4, 4  # eight sums with two rows: enough to hide the latency of two multiply-adds a cycle
 _FEWEST_VECTORS, _PAIR = 2, 2
 # How many rows of B ahead. Of torch's speed one, four and eight rows of 2,048 have 0.4, 1.2, 0.8 on a Zen 4 with 0,
@@ -27,8 +31,18 @@ _FEWEST_VECTORS, _PAIR = 2, 2
 # 0.84, 0.98, 0.57 with 32 and 0.90, 1.09, 0.72 with 64 (eight as two fours). Asked for into the first cache they have
 # 0.45, 1.7 and 1.6 on the Zen 4.
 _AHEAD = 64
+_LINE_BYTES = 64  # of the caches
 
 Strided = tuple[Value, Value]  # where a matrix begins, and how many bytes its rows, or columns, are apart
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The LLVM type of A's and B's elements, what makes floats of them, and the product of their pairs, if any."""
+
+    type: str
+    widen: Callable[[Builder, Value], Value]
+    pairs: NativeProduct | None = None
 
 
 def emit_row_products(
@@ -38,17 +52,20 @@ def emit_row_products(
     c: tuple[Value, int],
     sizes: tuple[Value, Value, Value],
     *,
+    elements: Elements,
     b_is_by_columns: bool,
     lanes: int,
     registers: int,
     step: int,
+    most_rows: int,
     from_zero: bool,
 ) -> None:
     """`sizes`: rows, columns, and depth, a multiple of `step`, which is one of the lanes; C's rows are so many bytes
-    apart. `registers`: how many the processor has, of so many lanes. `from_zero`: C = A @ B, if there is any depth.
+    apart. `registers`: how many the processor has, of so many lanes. `most_rows`: how many there may be. `from_zero`:
+    C = A @ B, if there is any depth.
     """
     rows, columns, depth = sizes
-    product = _RowProducts(b, a, bm, c, rows, columns, lanes, registers, step)
+    product = _RowProducts(b, a, bm, c, rows, columns, elements, lanes, registers, step, most_rows)
     if from_zero:
         with b.if_(b.icmp("ne", depth, const("i64", 0)), "clear"):
             product.clear()
@@ -66,9 +83,11 @@ class _RowProducts:
     c: tuple[Value, int]
     rows: Value
     columns: Value
+    elements: Elements
     lanes: int
     registers: int
     step: int
+    most_rows: int
 
     @property
     def type(self) -> str:
@@ -101,8 +120,9 @@ class _RowProducts:
         b, sums, first = self.b, self.registers // 2, const("i64", 0)
         for vectors in (_FEWEST_VECTORS, _VECTORS):
             count = sums // vectors
-            if count > _PAIR:
-                last = b.and_(b.add(self.rows, const("i64", count // 4)), const("i64", -count))
+            twice = count // 4
+            if _PAIR < count <= self.most_rows + twice:
+                last = b.and_(b.add(self.rows, const("i64", twice)), const("i64", -count))
                 end, width = b.add(column, const("i64", _VECTORS * self.lanes)), const("i64", vectors * self.lanes)
                 with b.loop(column, end, width, hint="part") as part:
                     self._rows_of(k, part.index, first, last, count, vectors, None)
@@ -117,14 +137,14 @@ class _RowProducts:
             rows = self._rows_from(loop_of_rows.index, count)
             ahead = self._ahead(loop_of_rows.index)
             places = [self._at(self._c(row, column), v * lanes) for row in rows for v in range(vectors)]
-            a_rows = [b.gep("float", self._row(self.a, row), k) for row in rows]
+            a_rows = [self._element(self._row(self.a, row), k) for row in rows]
             sums = [self._load(place, mask) for place in places]
             with b.loop(const("i64", 0), const("i64", self.step), const("i64", 1), sums, "k") as loop:
-                line = b.gep("float", self._row(self.bm, b.add(k, loop.index)), column)
+                line = self._element(self._row(self.bm, b.add(k, loop.index)), column)
                 if mask is None:
                     self._ask_for(b.gep("i8", line, ahead), vectors)
-                right = [self._load(self._at(line, v * lanes), mask) for v in range(vectors)]
-                left = [b.splat(b.load("float", b.gep("float", row, loop.index), _BYTES), lanes) for row in a_rows]
+                right = [self._widened(self._element(line, const("i64", v * lanes)), mask) for v in range(vectors)]
+                left = [b.splat(self._widened_element(self._element(row, loop.index)), lanes) for row in a_rows]
                 loop.next(*self._multiply_add(left, right, loop.carried))
             for place, total in zip(places, loop.results, strict=True):
                 self._store(total, place, mask)
@@ -137,8 +157,9 @@ class _RowProducts:
 
     def _ask_for(self, line: Value, vectors: int) -> None:
         """The part of a row of B that is multiplied at a time."""
-        for v in range(vectors):
-            self.b.prefetch_to_second_cache(self._at(line, v * self.lanes))
+        num_bytes = vectors * self.lanes * byte_width(self.elements.type)
+        for offset in range(0, num_bytes, _LINE_BYTES):
+            self.b.prefetch_to_second_cache(self.b.gep("i8", line, const("i64", offset)))
 
     def by_columns(self, depth: Value) -> None:
         b = self.b
@@ -155,11 +176,9 @@ class _RowProducts:
         columns = [b.add(column, const("i64", number)) for number in range(count)]
         a_rows, lines = [self._row(self.a, row) for row in rows], [self._row(self.bm, own) for own in columns]
         none = [zero(self.type)] * (len(rows) * count)
-        with b.loop(const("i64", 0), depth, const("i64", self.lanes), none, "k") as loop:
-            left, right = (
-                [b.load(self.type, b.gep("float", line, loop.index), _BYTES) for line in own] for own in (a_rows, lines)
-            )
-            loop.next(*self._multiply_add(left, right, loop.carried))
+        with b.loop(const("i64", 0), depth, const("i64", self._depth), none, "k") as loop:
+            left, right = ([self._along_k(self._element(line, loop.index)) for line in own] for own in (a_rows, lines))
+            loop.next(*self._multiply_add(left, right, loop.carried, self._product))
         places = [self._c(row, own) for row in rows for own in columns]
         before = [b.load("float", place, _BYTES) for place in places]
         for place, start, total in zip(places, before, loop.results, strict=True):
@@ -177,12 +196,40 @@ class _RowProducts:
             lanes = b.fadd(*halves)
         return b.extractelement(lanes, 0)
 
-    def _multiply_add(self, left: list[Value], right: list[Value], sums: list[Value]) -> list[Value]:
+    @property
+    def _product(self) -> VectorProduct:
+        """Of columns, of which vectors run along k."""
+        return self.elements.pairs or _FLOATS
+
+    @property
+    def _depth(self) -> int:
+        """How many elements along k those vectors have."""
+        return self.lanes * (self.elements.pairs.group if self.elements.pairs else 1)
+
+    def _along_k(self, place: Value) -> Value:
+        if self.elements.pairs is None:
+            return self._widened(place, None)
+        return self.b.load(vector(self.elements.pairs.lane, self.lanes), place, byte_width(self.elements.type))
+
+    def _multiply_add(
+        self, left: list[Value], right: list[Value], sums: list[Value], product: VectorProduct = _FLOATS
+    ) -> list[Value]:
         """The sums of each row with each vector, row by row."""
         pairs = [(x, y) for x in left for y in right]
-        return [
-            self.b.intrinsic("llvm.fmuladd", self.type, x, y, total) for (x, y), total in zip(pairs, sums, strict=True)
-        ]
+        return [product.multiply_add(self.b, x, y, total) for (x, y), total in zip(pairs, sums, strict=True)]
+
+    def _widened(self, place: Value, mask: Value | None) -> Value:
+        """Floats of the elements at a place."""
+        b, type, num_bytes = self.b, vector(self.elements.type, self.lanes), byte_width(self.elements.type)
+        narrow = b.load(type, place, num_bytes) if mask is None else b.masked_load(type, place, num_bytes, mask)
+        return self.elements.widen(b, narrow)
+
+    def _widened_element(self, place: Value) -> Value:
+        type = self.elements.type
+        return self.elements.widen(self.b, self.b.load(type, place, byte_width(type)))
+
+    def _element(self, line: Value, number: Value) -> Value:
+        return self.b.gep(self.elements.type, line, number)
 
     def _load(self, place: Value, mask: Value | None) -> Value:
         if mask is None:

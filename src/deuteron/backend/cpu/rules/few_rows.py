@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart
+from deuteron.backend.cpu.memory.elements import memory_type
+from deuteron.backend.cpu.memory.formats import from_memory
 from deuteron.backend.cpu.memory.places import address
 from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
-from deuteron.backend.cpu.plan.few_rows import most_rows
 from deuteron.backend.cpu.plan.items import Dot, For, Operand
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
-from deuteron.backend.cpu.products.row_products import emit_row_products
+from deuteron.backend.cpu.products.products import BF16_PAIRS, LANES
+from deuteron.backend.cpu.products.row_products import Elements, emit_row_products
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.matrix import elements_needed
 from deuteron.backend.cpu.rules.reused import Kept, not_kept
-from deuteron.backend.llvm.types import Value, const
-from deuteron.ir.types import shape_of
-
-_BYTES = 4
+from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.ir.types import element_type_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _compute(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], bind_fi
     known, totals, emitter = dict(ctx.scalars), dict(ctx.totals), ctx.emitter
     rows, columns = _needed(ctx, dot, 0), _needed(ctx, dot, 1)
     b = emitter.innermost()
-    are_few = b.icmp("ule", rows, const("i64", most_rows(shape_of(dot.op.result.type)[0])))
+    are_few = b.icmp("ule", rows, const("i64", dot.few_rows.most_rows))
     for limit in dot.few_rows.a.limits_along(0):
         are_few = b.and_(are_few, b.icmp("ule", rows, _before(ctx, limit, shape_of(dot.op.a.type)[0])))
     for limit in dot.few_rows.b.limits_along(1):
@@ -120,7 +120,8 @@ def _compute_few(
     operands, known, totals = (dot.few_rows.a, dot.few_rows.b), dict(ctx.scalars), dict(ctx.totals)
     ctx.bind_block(item.op.body.block)
     bind_first()
-    regular = [_is_regular(ctx, operand) for operand in operands]
+    regular = [_is_regular(ctx, operands[0], rows)]
+    regular.append(_is_regular(ctx, operands[1], columns if operands[1].unit_axis == 0 else None))
     places = [_place(ctx, operand) for operand in operands]
     found = functools.reduce(ctx.emitter.innermost().and_, regular)
     ctx.scalars, ctx.totals = known, totals
@@ -131,18 +132,31 @@ def _compute_few(
         builder,
         (a.first, a.distance),
         (b.first, b.distance),
-        (address(ctx, dot.result), dot.result.strides[-2] * _BYTES),
+        (address(ctx, dot.result), dot.result.strides[-2] * byte_width(dot.result.slot.type)),
         (rows, columns, builder.mul(count, const("i64", k))),
+        elements=_elements(ctx, dot, k),
         b_is_by_columns=operands[1].unit_axis == 0,
         lanes=ctx.target.vector_width("float"),
         registers=ctx.target.vector_registers,
         step=k,
+        most_rows=dot.few_rows.most_rows,
         from_zero=dot.begins_sums,
     )
     return count
 
 
-def _is_regular(ctx: Context, operand: Operand) -> Value:
+def _elements(ctx: Context, dot: Dot, k: int) -> Elements:
+    type = element_type_of(dot.op.a.type)
+    are_pairs = dot.product is BF16_PAIRS and k % (BF16_PAIRS.group * LANES) == 0
+    return Elements(
+        memory_type(type),
+        lambda b, bits: from_memory(b, bits, type, ctx.target),
+        BF16_PAIRS if are_pairs else None,
+    )
+
+
+def _is_regular(ctx: Context, operand: Operand, needed: Value | None) -> Value:
+    """Whether rows or columns are equally far apart, as many as are needed, if not all."""
     if not operand.checks_distances:
         return const("i1", 1)
     across = 1 - operand.unit_axis
@@ -150,7 +164,7 @@ def _is_regular(ctx: Context, operand: Operand) -> Value:
     def at(entry: Axis) -> tuple[Axis, Axis]:
         return (entry, one_element(0)) if across == 0 else (one_element(0), entry)
 
-    return are_equally_far_apart(ctx, operand.load.ptr, at, shape_of(operand.load.ptr.type)[across])
+    return are_equally_far_apart(ctx, operand.load.ptr, at, shape_of(operand.load.ptr.type)[across], count=needed)
 
 
 def _place(ctx: Context, operand: Operand) -> _Place:
@@ -198,7 +212,8 @@ def _count(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: S
 def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: _Place) -> Value:
     """How far an iteration's operand is from that of the one before, if its k goes on."""
     extent = shape_of(operand.load.ptr.type)[along_k]
-    distance = const("i64", _BYTES) if operand.unit_axis == along_k else place.distance
+    element_bytes = byte_width(memory_type(element_type_of(operand.load.result.type)))
+    distance = const("i64", element_bytes) if operand.unit_axis == along_k else place.distance
     return ctx.emitter.innermost().mul(distance, const("i64", extent))
 
 
