@@ -18,7 +18,7 @@ from deuteron.passes.tile import tile_passes
 def moves(p, n, stride, STEP: tl.constexpr, AHEAD: tl.constexpr, FACTOR: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, 16)
     q = p
-    for k in range(0, n, STEP):
+    for k in tl.range(0, n, STEP, loop_unroll_factor=1):
         at = p + k + FACTOR * i
         if CASE == "carried":
             at = q + FACTOR * i
@@ -78,7 +78,7 @@ def test_one_array_as_two_arguments(lag, case, meets):
 @deuteron.jit
 def stored_first(p, n, size, AHEAD: tl.constexpr, WRAPS: tl.constexpr):
     i = tl.arange(0, 16)
-    for k in range(0, n, 16):
+    for k in tl.range(0, n, 16, loop_unroll_factor=1):
         at = p + ((k + i) % size if WRAPS else k + i)
         tl.store(at + AHEAD, k + i)
         tl.store(p + n, tl.sum(tl.load(at)))
@@ -96,7 +96,7 @@ def test_what_the_same_iteration_stores(ahead, wraps, meets):
 @deuteron.jit
 def rows_in_place(p, q, n, stride, other, AHEAD: tl.constexpr):
     row, i = tl.program_id(0), tl.arange(0, 16)
-    for begin in range(0, n, 16):
+    for begin in tl.range(0, n, 16, loop_unroll_factor=1):
         x = tl.load(p + row * stride + begin + i)
         tl.store(q + row * other + begin + AHEAD + i, x + 1)
 
