@@ -59,7 +59,7 @@ def test_what_is_not_known(case):
 @deuteron.jit
 def recurrence(p, q, n, stride, LAG: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, 16)
-    for t in range(n):
+    for t in tl.range(n, loop_unroll_factor=1):
         columns = i if CASE != "scaled" else i * stride
         x = tl.load(p + (t - LAG) * stride + columns)
         tl.store(q + t * stride + columns, x + 1)
