@@ -102,7 +102,7 @@ COSTS: Costs = (
     ("passes.tile.split_loops", "MAX_OPS", (0, MUCH)),
     ("passes.tile.unroll_accumulations", "FACTOR", (1, 2, 3)),
     ("passes.tile.unroll_short_loops", "MOST_INSTRUCTIONS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
-    ("passes.tile.unroll_short_loops", "MOST_GROUPED_INSTRUCTIONS, MOST_GROUPED_REGISTERS", ((0, 0), (MUCH, MUCH))),
+    ("passes.gpu.group_iterations", "MOST_INSTRUCTIONS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
     ("passes.tile.unswitch_loops", "MAX_OPS", (0, MUCH)),
 )
 

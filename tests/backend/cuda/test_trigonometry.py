@@ -86,7 +86,7 @@ def test_four_elements_branch_once(rng):
 def sum_of_cosines(x, o, n, BLOCK: tl.constexpr, COUNT: tl.constexpr):
     i = tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
-    for k in range(COUNT):
+    for k in tl.static_range(COUNT):
         values = tl.load(x + k * BLOCK + i)
         total = tl.where(n > 0, total + values * tl.cos(values), total)
     tl.store(o, tl.sum(total))

@@ -74,7 +74,7 @@ def compiled(kernel, signature: dict[str, str], **constexprs: int) -> str:
 def mean_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     count, mean = tl.zeros([BLOCK], tl.float32), tl.zeros([BLOCK], tl.float32)
-    for start in range(0, n, BLOCK):
+    for start in tl.range(0, n, BLOCK, loop_unroll_factor=1):
         mask = start + i < n
         x = tl.load(x_ptr + start + i, mask=mask, other=0.0)
         count += mask.to(tl.float32)

@@ -19,7 +19,7 @@ def two_passes(x, w, out, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
     row = x + tl.program_id(0) * n if CASE != "shared" else x
     i = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, n, BLOCK):
+    for start in tl.range(0, n, BLOCK, loop_unroll_factor=1):
         if CASE == "other":
             total += tl.load(w + start + i, mask=start + i < n, other=0)
         else:

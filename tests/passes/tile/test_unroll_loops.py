@@ -45,9 +45,9 @@ def test_groups_and_the_rest(check):
         // CHECK:      %[[J:.*]] = "arith.addi"(%i,
         // CHECK-NEXT: %[[P:.*]] = "arith.muli"(%[[N]], %[[N]])
         // CHECK-NEXT: "arith.addi"(%[[P]], %[[J]])
-        // CHECK:      {tt.num_stages = 4 : i32}
+        // CHECK:      {tt.loop_unroll_factor = 1 : i32, tt.num_stages = 4 : i32}
         // CHECK:      "scf.for"(%[[MID]], %ub, %st, %[[G]])
-        // CHECK:      {tt.num_stages = 1 : i32}"""
+        // CHECK:      {tt.loop_unroll_factor = 1 : i32, tt.num_stages = 1 : i32}"""
     check([UnrollLoops(), Fold()], PARAMETERS, checks + loop())
 
 

@@ -25,6 +25,7 @@ from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.count_moves import CountMoves
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
+from deuteron.passes.gpu.group_iterations import GroupIterations
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
@@ -51,6 +52,7 @@ from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
 from deuteron.passes.gpu.warp_groups.overlap_wgmma import OverlapWGMMA
 from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+from deuteron.passes.tile.fold import Fold
 
 
 def gpu_passes(config: GPUConfig) -> list[ModulePass]:
@@ -70,6 +72,10 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         LoadOnce(),
         # After dead code: loads that nobody needs are none. Before loads are pipelined: those ahead are alike.
         RereadBackwards(),
+        # After it: of two loops over the same rows it looks for iterations that are alike.
+        GroupIterations(config),
+        # After groups of iterations: of known bounds they are one loop.
+        Fold(),
         # After dead code and descriptors: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the dots that it makes have instructions, and so layouts, of their own.

@@ -11,7 +11,8 @@
 
 %mid is where the last whole group of n ends; it is between the bounds, so that nothing overflows. Where n steps do not
 fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first, once folded;
-the factor is at most the number of iterations then. What would be more code than can be compiled is refused.
+the factor is at most the number of iterations then. What would be more code than can be compiled is refused. Loops that
+have been asked have a factor of 1 left, so that they stay as they are.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from deuteron.passes.rewrite import replace
 HINT = "tt.loop_unroll_factor"
 
 
-def _unroll(loop: scf.ForOp, factor: int) -> None:
+def unroll(loop: scf.ForOp, factor: int) -> None:
+    """Make one of so many iterations, and a loop of the rest after it."""
     b = Builder.before(loop)
     middle, step = _groups(b, loop, factor)
     groups = b.insert(scf.ForOp(loop.lb, middle, step, loop.iter_args, _group_body(loop, factor)))
@@ -110,9 +112,10 @@ class UnrollLoops(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]
-        hinted = [(loop, loop.attributes.pop(HINT).value.data) for loop in loops if HINT in loop.attributes]
+        hinted = [(loop, loop.attributes[HINT].value.data) for loop in loops if HINT in loop.attributes]
         for loop, factor in hinted:
+            loop.attributes[HINT] = IntegerAttr(1, i32)
             factor = min(factor, len(known_iterations(loop) or range(factor)))
             if factor > 1:
                 _check_size(loop, factor)
-                _unroll(loop, factor)
+                unroll(loop, factor)

@@ -16,7 +16,7 @@ INDEX = aligned(np.zeros(1 << 14, np.int32))
 def variant(x, y, out, index, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)
-    for k in range(0, n, BLOCK):
+    for k in tl.range(0, n, BLOCK, loop_unroll_factor=1):
         v = tl.load(x + k + i, mask=k + i < n, other=1.0)
         scale = tl.load(y + k)
         if CASE == "index":
@@ -127,7 +127,7 @@ def test_many_masks_that_stay(num_taps, before, inside):
 def with_dot(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)
-    for k in range(n):
+    for k in tl.range(n, loop_unroll_factor=1):
         acc += tl.load(x + k * BLOCK + i)
     square = tl.broadcast_to(acc[:, None], (BLOCK, BLOCK))
     tl.store(out + i[:, None] * BLOCK + i[None, :], tl.dot(square, square))

@@ -48,8 +48,24 @@ def test_buffers_of_one_iteration_are_waited_for_in_it():
     assert sequence(kernel) == ["{", "dot", "}", "store"]
 
 
-def test_what_is_rounded_to_16_bits_waits_for_itself():
+def test_sums_of_16_bits_are_rounded_after_the_loop():
     kernel = compile_for("cuda:90", matmul, HALF, HALF, HALF, 4, N=64, num_stages=3)
+    assert sequence(kernel) == ["{", "dot...", "wait 1", "}", "wait 0", "store"]
+
+
+@deuteron.jit
+def doubled(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), out.dtype.element_ty)
+    for step in range(n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        acc = tl.dot(x, y, acc) * 2
+    tl.store(out + square, acc)
+
+
+def test_what_is_rounded_to_16_bits_in_the_loop_waits_for_itself():
+    kernel = compile_for("cuda:90", doubled, HALF, HALF, HALF, 4, N=64, num_stages=3)
     assert sequence(kernel) == ["{", "dot", "}", "store"]
 
 
