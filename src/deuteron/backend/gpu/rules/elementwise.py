@@ -14,8 +14,9 @@ from xdsl.ir import Operation
 
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.gpu.words import join, split
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, poison, vector
+from deuteron.backend.llvm.types import Value
 
 Emit = Callable[..., Value]
 
@@ -43,21 +44,8 @@ def each_vector(b: Builder, emit: Callable[[Value], Value], x: Operand) -> Opera
     made: dict[Value, Value] = {}
     for start in range(0, len(distinct), VECTOR):
         together = distinct[start : start + VECTOR]
-        made.update(zip(together, _elements(b, emit(_vector(b, together)), len(together)), strict=True))
+        made.update(zip(together, split(b, emit(join(b, together)), len(together)), strict=True))
     return with_registers(x, (made[value] for value in registers))
-
-
-def _vector(b: Builder, values: list[Value]) -> Value:
-    if len(values) == 1:
-        return values[0]
-    packed = poison(vector(values[0].type, len(values)))
-    for index, value in enumerate(values):
-        packed = b.insertelement(packed, value, index)
-    return packed
-
-
-def _elements(b: Builder, packed: Value, count: int) -> list[Value]:
-    return [packed] if count == 1 else [b.extractelement(packed, index) for index in range(count)]
 
 
 def plain(emit: Emit) -> Rule:
