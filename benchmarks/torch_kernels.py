@@ -53,24 +53,23 @@ def start(compiler: str, names: list[str], folder: str, seconds: float) -> subpr
     )
 
 
-def measure(names: list[str], processes: int, seconds: float) -> dict[str, dict[str, Row]]:
+def measure(names: list[str], processes: int, seconds: float, folder: str) -> dict[str, dict[str, Row]]:
     """A row of each compiler for each program that it reached."""
     rows: dict[str, dict[str, Row]] = {compiler: {} for compiler in COMPILERS}
-    with tempfile.TemporaryDirectory() as folder:
-        workers = [
-            (compiler, start(compiler, names[first::processes], folder, seconds))
-            for compiler, first in itertools.product(COMPILERS, range(processes))
-            if names[first::processes]
-        ]
-        for is_timed in (False, True):
-            for _, worker in workers:
-                print("time" if is_timed else "check", file=worker.stdin, flush=True)
-            for compiler, worker in workers:
-                for row in _answers(worker):
-                    rows[compiler].setdefault(row["name"], {}).update(row)
+    workers = [
+        (compiler, start(compiler, names[first::processes], folder, seconds))
+        for compiler, first in itertools.product(COMPILERS, range(processes))
+        if names[first::processes]
+    ]
+    for is_timed in (False, True):
         for _, worker in workers:
-            worker.stdin.close()
-            worker.wait()
+            print("time" if is_timed else "check", file=worker.stdin, flush=True)
+        for compiler, worker in workers:
+            for row in _answers(worker):
+                rows[compiler].setdefault(row["name"], {}).update(row)
+    for _, worker in workers:
+        worker.stdin.close()
+        worker.wait()
     return rows
 
 
@@ -224,6 +223,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="what the names of programs contain; all by default")
     parser.add_argument("--processes", type=int, default=4, help="of each compiler")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no program after so many, twice")
+    parser.add_argument("--folder", help="keep torch's caches there: the kernels, and their chosen configurations")
     parser.add_argument("--worker", metavar="LOCK", help="answer questions; for this program itself")
     options = parser.parse_args()
     if options.worker:
@@ -232,7 +232,8 @@ def main() -> None:
     from benchmarks.torch_models import PROGRAMS  # deferred: torch
 
     names = [name for name in PROGRAMS if not options.words or any(word in name for word in options.words)]
-    report(measure(names, options.processes, options.seconds))
+    with tempfile.TemporaryDirectory() as folder:
+        report(measure(names, options.processes, options.seconds, options.folder or folder))
 
 
 if __name__ == "__main__":
