@@ -66,3 +66,26 @@ def test_with_nan_one_of_the_elements(rng, poisoned, axis, left):
     x = few(rng, "float32", np.nan, np.inf)
     values, _, found = extremes(poisoned, x, True, axis, left)
     np.testing.assert_array_equal(found, values)
+
+
+@triton.jit
+def row_of_extreme(x_ptr, rows_ptr, out_ptr, sum_ptr, COLUMNS: tl.constexpr, N: tl.constexpr, LEFT: tl.constexpr):
+    """The row that an index says, and, for some indices, its sum: all threads have to have the same index."""
+    index = tl.argmax(tl.load(x_ptr + tl.arange(0, N)), 0, tie_break_left=LEFT)
+    columns = tl.arange(0, COLUMNS)
+    row = tl.load(rows_ptr + index * COLUMNS + columns)
+    tl.store(out_ptr + columns, row)
+    if index >= N // 2:
+        tl.store(sum_ptr, tl.sum(row, 0))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(("value", "left"), [(1.0, False), (np.nan, True), (np.nan, False)])
+def test_all_threads_have_one_index(poisoned, value, left, num_warps):
+    """Of elements that are all equal, or no numbers, each lane of a warp began with its own."""
+    x, rows = np.full(64, value, np.float32), np.repeat(np.arange(64, dtype=np.int32), 128)
+    out, total = poisoned("int32", 128), np.zeros(1, np.int32)
+    row_of_extreme[(1,)](x, rows, out, total, COLUMNS=128, N=64, LEFT=left, num_warps=num_warps)
+    assert 0 <= out[0] < 64
+    np.testing.assert_array_equal(out, out[0])
+    assert total[0] == (out[0] * 128 if out[0] >= 32 else 0)

@@ -7,8 +7,8 @@
                                                 })
 
 Reductions combine in the order that costs least: the first half of the lanes with the second. Scans keep the order, and
-what is at the end of a scan is the reduction. Whether a function is commutative is known of one op, a sum or a maximum,
-and of others seen on numbers (`tried_orders.py`). Triton computes such reductions in whatever order it has.
+what is at the end of a scan is the reduction. Whether a function is commutative its form says, or is seen on numbers
+(`symmetric_functions.py`, `tried_orders.py`). Triton computes such reductions in whatever order it has.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
+from deuteron.analysis.symmetric_functions import is_symmetric
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
@@ -29,12 +29,6 @@ from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
 from deuteron.ir.types import shape_of
 from deuteron.passes.rewrite import erase, replace
-
-COMMUTATIVE = (
-    *(arith.AddiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp),
-    *(arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp),
-    *(arith.AddfOp, arith.MulfOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp),
-)
 
 
 @dataclass(frozen=True)
@@ -59,15 +53,7 @@ def _drop_unused(block: Block) -> None:
 
 def is_commutative(op: ReduceOp) -> bool:
     """Whether a reduction's function gives the same for both orders of two elements."""
-    return _is_one_commutative_op(op.combine.block) or _is_commutative_on_numbers(op)
-
-
-def _is_one_commutative_op(block: Block) -> bool:
-    """Whether a function is `a + b`, or another op of its two operands of which that is known."""
-    op, outcome = block.first_op, block.last_op
-    if not isinstance(op, COMMUTATIVE) or op.next_op is not outcome:
-        return False
-    return set(op.operands) == set(block.args) and tuple(outcome.operands) == tuple(op.results)
+    return is_symmetric(op.combine.block) or _is_commutative_on_numbers(op)
 
 
 def _is_commutative_on_numbers(op: ReduceOp) -> bool:

@@ -8,6 +8,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
 
 from deuteron.analysis.shared_memory.warp_parts import MIN_CHAIN, NUM_CHAINS
+from deuteron.analysis.symmetric_functions import is_symmetric
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import from_bits, to_bits
 from deuteron.backend.gpu.shuffles import exchange, fetch
@@ -64,9 +65,14 @@ def agree(ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group],
 
 
 def _may_differ(block: Block) -> bool:
-    """Each lane has its own operand first, which rounds otherwise where a result is more than one sum or product."""
-    rounds = [op for op in block.ops for result in op.results if is_float(result.type) and not isinstance(op, CHOOSES)]
-    return len(rounds) > len(block.args) // 2
+    """Each lane has its own operand first. What is rounded twice may be fused: d * a + c * b is then another number
+    than a * d + b * c.
+    """
+    rounded = {
+        result for op in block.ops for result in op.results if is_float(result.type) and not isinstance(op, CHOOSES)
+    }
+    rounds_twice = any(operand in rounded for value in rounded for operand in value.owner.operands)
+    return rounds_twice or not is_symmetric(block)
 
 
 def _exchanged(ctx: Context, srcs: list[SSAValue], groups: list[Group], lane_mask: int) -> list[Group]:

@@ -5,7 +5,8 @@
     warps        each warp stores its part, all wait, every thread combines the parts of all warps (`combine_warps.py`)
 
 Replicated elements count once: neither replicas in registers nor lanes and warps that hold replicas are combined. All
-threads that hold a result hold the same: what one warp's lanes make of rounded numbers is what the first of them has.
+threads that hold a result hold the same, since they may branch on it, or load the row that it says: where lanes of a
+warp may differ, by rounding, or in ties and NaN, all of them take what the first has.
 """
 
 from __future__ import annotations
