@@ -572,3 +572,33 @@ def test_what_branches_give_and_shared_memory_takes(rng, poisoned, check, n, war
             none = np.full((N, N), 3, np.float32)
         expected.append(none)
     check(out, np.stack([*expected, x + none @ y]))
+
+
+@triton.jit
+def highest_and_lowest(a, b, c, d):
+    return tl.maximum(a, c), tl.minimum(b, d)
+
+
+@triton.jit
+def one_tile_twice(x, y, ends, square, chained, N: tl.constexpr):
+    i = tl.arange(0, N)
+    places = i[:, None] * N + i[None, :]
+    tile = tl.exp(tl.load(x + places))
+    highest, lowest = tl.reduce((tile, tile), 0, highest_and_lowest)
+    tl.store(ends + i, highest)
+    tl.store(ends + N + i, lowest)
+    tl.store(square + places, tl.dot(tile, tile, input_precision="ieee"))
+    other = tl.load(y + places)
+    tl.store(chained + places, tl.dot(other, other, other, input_precision="ieee"))
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_one_tile_as_several_operands(draw, poisoned, check_norm, warps):
+    """As two of a reduction or a dot, or as what a dot adds to."""
+    x, y = draw("float32", (32, 32)), draw("float32", (32, 32))
+    ends, square, chained = poisoned("float32", (2, 32)), poisoned("float32", (32, 32)), poisoned("float32", (32, 32))
+    one_tile_twice[(1,)](x, y, ends, square, chained, N=32, num_warps=warps)
+    tile, other = np.exp(x.astype(np.float64)), y.astype(np.float64)
+    check_norm(ends, np.stack([tile.max(0), tile.min(0)]), 1e-6)
+    check_norm(square, tile @ tile, 1e-5)
+    check_norm(chained, other @ other + other, 1e-5)

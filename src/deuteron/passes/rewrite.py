@@ -32,6 +32,13 @@ def erase(op: Operation) -> None:
     op.erase()
 
 
+def clone_on(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """The op on other operands, place by place: of one value that is two operands each may become another."""
+    clone = op.clone()
+    clone.operands = operands
+    return clone
+
+
 def inline_block(block: Block, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
     """Move the ops of a block before an op; gives the operands of its terminator, which goes."""
     for parameter, argument in zip(block.args, arguments, strict=True):

@@ -37,7 +37,7 @@ from deuteron.machine.matrix import USUAL_DEPTH_BITS
 from deuteron.passes.gpu.slices.costs import matrix_instructions, multiply_adds
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
-from deuteron.passes.rewrite import erase, replace
+from deuteron.passes.rewrite import clone_on, erase, replace
 
 # Multiply-adds of a thread: of a dot that becomes a loop, and of an iteration. As those over slices in shared memory.
 MANY, IN_ITERATION = 4096, 2048
@@ -84,7 +84,7 @@ class _Rewrite:
         sums.name_hint = dot.result.name_hint
         inside = Builder.at_end(body, dot.location)
         here = [self._slice(inside, dot, value, axis, count, index) for value, axis in _operands(dot)]
-        part = dot.clone(dict(zip(dot.operands, (*here, sums), strict=True)))
+        part = clone_on(dot, [*here, sums])
         inside.insert(scf.YieldOp(inside.value(part)))
         operands = dict.fromkeys(dot.operands[:2])
         replace(dot, [insert_loop(Builder.before(dot), count, body, [dot.c]).results[0]])

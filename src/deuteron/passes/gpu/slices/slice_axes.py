@@ -63,9 +63,9 @@ def axes_of(op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
     source = _SOURCES.get(type(op)) or (_same if is_elementwise(op) and not op.regions else None)
     if source is None:
         return None
-    for operand in op.operands:
+    for place, operand in enumerate(op.operands):
         if is_tile(operand.type) or isinstance(operand.type, MemDescType):
-            cut = source(op, axis, operand)
+            cut = source(op, axis, place)
             if cut is _NEVER or found.setdefault(operand, cut) != cut:
                 return None
     return found
@@ -74,36 +74,36 @@ def axes_of(op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
 _NEVER = -1
 
 
-def _same(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _same(op: Operation, axis: int, place: int) -> Axis:
     return axis
 
 
-def _expanded(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _expanded(op: Operation, axis: int, place: int) -> Axis:
     added = op.axis.value.data
     return _NEVER if axis == added else axis - (axis > added)
 
 
-def _broadcast(op: Operation, axis: int, operand: SSAValue) -> Axis:
-    return axis if shape_of(operand.type)[axis] == shape_of(op.result.type)[axis] else None
+def _broadcast(op: Operation, axis: int, place: int) -> Axis:
+    return axis if shape_of(op.src.type)[axis] == shape_of(op.result.type)[axis] else None
 
 
-def _transposed(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _transposed(op: Operation, axis: int, place: int) -> Axis:
     return tuple(op.permutation)[axis]
 
 
-def _reduced(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _reduced(op: Operation, axis: int, place: int) -> Axis:
     reduced = op.axis.value.data
     if axis == SUMMED:
         return reduced if combines_elements(op) else _NEVER
     return axis + (axis >= reduced)
 
 
-def _along_others(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _along_others(op: Operation, axis: int, place: int) -> Axis:
     """Each row along the op's axis is done for itself."""
     return _NEVER if axis == op.axis.value.data else axis
 
 
-def _gathered(op: GatherOp, axis: int, operand: SSAValue) -> Axis:
+def _gathered(op: GatherOp, axis: int, place: int) -> Axis:
     return axis if axis != op.axis.value.data or exchange_mask(op) is not None else _NEVER
 
 
@@ -114,32 +114,32 @@ def exchange_slices(op: GatherOp) -> int:
     return shape[axis] >> distance.bit_length()
 
 
-def _multiplied(op: DotOp, axis: int, operand: SSAValue) -> Axis:
-    rows, columns = (len(shape_of(op.result.type)) - place for place in (2, 1))
+def _multiplied(op: DotOp, axis: int, place: int) -> Axis:
+    rows, columns = (len(shape_of(op.result.type)) - distance for distance in (2, 1))
+    of_a, of_b, of_c = range(3)
     if axis == SUMMED:
-        return {op.a: columns, op.b: rows}.get(operand)
-    if axis < rows or operand is op.c:
+        return {of_a: columns, of_b: rows}.get(place)
+    if axis < rows or place == of_c:
         return axis
-    return axis if (axis == rows) == (operand is op.a) else None
+    return axis if (axis == rows) == (place == of_a) else None
 
 
-def _joined(op: Operation, axis: int, operand: SSAValue) -> Axis:
-    return axis if axis < len(shape_of(operand.type)) else _NEVER
+def _joined(op: Operation, axis: int, place: int) -> Axis:
+    return axis if axis < len(shape_of(op.operands[place].type)) else _NEVER
 
 
-def _reshaped(op: Operation, axis: int, operand: SSAValue) -> Axis:
+def _reshaped(op: Operation, axis: int, place: int) -> Axis:
     """The dimension of the source whose slices are those of the result's: as many elements are further apart."""
-    source_layout = layout_of(operand.type)
+    source_layout = layout_of(op.src.type)
     if layout_of(op.result.type).reshape(source_layout.shape) != source_layout:
         return _NEVER  # in another order
-    result, source = shape_of(op.result.type), shape_of(operand.type)
-    places = (
-        place for place in range(len(source)) if source[place] > 1 and prod(source[place:]) == prod(result[axis:])
-    )
-    return next(places, _NEVER)
+    result, source = shape_of(op.result.type), shape_of(op.src.type)
+    cuts = (cut for cut in range(len(source)) if source[cut] > 1 and prod(source[cut:]) == prod(result[axis:]))
+    return next(cuts, _NEVER)
 
 
-_SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
+# How the operand at a place is cut.
+_SOURCES: dict[type[Operation], Callable[[Operation, int, int], Axis]] = {
     **dict.fromkeys((LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp, ElementwiseInlineAsmOp, MapElementwiseOp), _same),
     LocalStoreOp: _same,
     ConvertLayoutOp: _same,

@@ -56,7 +56,7 @@ from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
 from deuteron.passes.gpu.slices.whole_tiles import load_whole, stays_until, store_nothing_twice
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import erase
+from deuteron.passes.rewrite import clone_on, erase
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 # Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides;
@@ -251,13 +251,13 @@ class _Loop:
         return axes_of(op, self._group.store_axes[op])
 
     def _clone(self, op: Operation, axes: dict[SSAValue, Axis]) -> None:
-        operands = {operand: self._slice(operand, axes.get(operand)) for operand in op.operands}
+        operands = [self._slice(operand, axes.get(operand)) for operand in op.operands]
         if isinstance(op, GatherOp) and axes[op.result] == op.axis.value.data:
-            operands[op.indices] = self._first_slice(op.indices, axes[op.result])
+            operands = [operands[0], self._first_slice(op.indices, axes[op.result])]
         if op in self._sums:
             self._carried[op] = next_sums(self._inside, op, self._index, self._carried[op], operands)
             return
-        clone = op.clone(dict(operands))
+        clone = clone_on(op, operands)
         clone.location = op.location
         self._inside.insert(clone)
         for result, new in zip(op.results, list(clone.results), strict=True):

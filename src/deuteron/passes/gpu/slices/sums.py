@@ -30,7 +30,7 @@ from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.ttg.private import slice_type
 from deuteron.ir.types import element_type_of, i32, shape_of, tile
-from deuteron.passes.rewrite import Values
+from deuteron.passes.rewrite import Values, clone_on
 
 
 def combines_elements(op: ReduceOp) -> bool:
@@ -46,12 +46,11 @@ def first_sums(b: Builder, op: DotOp | ReduceOp, count: int) -> list[SSAValue]:
 
 
 def next_sums(
-    b: Builder, op: DotOp | ReduceOp, index: SSAValue, before: list[SSAValue], operands: dict[SSAValue, SSAValue]
+    b: Builder, op: DotOp | ReduceOp, index: SSAValue, before: list[SSAValue], slices: list[SSAValue]
 ) -> list[SSAValue]:
-    """What the iteration of a slice gives the next one; `before`: what it was given."""
+    """What the iteration of a slice gives the next one; `before`: what it was given; `slices`: of the op's operands."""
     if isinstance(op, DotOp):
-        return [b.value(op.clone({**operands, op.c: before[0]}))]
-    slices = [operands[src] for src in op.srcs]
+        return [b.value(clone_on(op, [*slices[:2], *before]))]
     combined = _combined(b, op, [*before, *slices])
     is_first = b.value(CmpIOp(index, b.constant(0, i32), "eq"))
     return [b.value(SelectOp(is_first, new, both)) for new, both in zip(slices, combined, strict=True)]
@@ -59,7 +58,7 @@ def next_sums(
 
 def whole_sums(b: Builder, op: DotOp | ReduceOp, totals: list[SSAValue]) -> Sequence[SSAValue]:
     """The results of the op, of what the loop ends with."""
-    return totals if isinstance(op, DotOp) else b.insert(op.clone(dict(zip(op.srcs, totals, strict=True)))).results
+    return totals if isinstance(op, DotOp) else b.insert(clone_on(op, totals)).results
 
 
 def _combined(b: Builder, op: ReduceOp, tiles: Sequence[SSAValue]) -> list[SSAValue]:
