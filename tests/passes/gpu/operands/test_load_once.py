@@ -56,3 +56,19 @@ def test_shapes_of_loads(case, expected):
     loads = [shape_of(op.result.type) for op in module.walk() if isinstance(op, LoadOp)]
     assert expected in loads
     assert (64, 32) not in loads or expected == (64, 32)
+
+
+@deuteron.jit
+def turned(w, out):
+    """Rows by numbers that are reshaped, needed along the columns as well: of a reshape not every n-th is known."""
+    i = tl.arange(0, 64)
+    number = tl.max_constancy(tl.reshape(tl.arange(0, 8)[:, None] * 3 + tl.zeros((8, 8), tl.int32), (64,)), 8)
+    along = tl.broadcast_to(number[None, :], (64, 64))
+    tile = tl.load(w + along + tl.trans(along) * 64)
+    tl.store(out + i[:, None] * 64 + i[None, :], tl.dot(tile, tile))
+
+
+def test_what_is_needed_along_both_dimensions():
+    module = lower_function(turned, {"w": "*fp16", "out": "*fp32"}, {})
+    run_passes(module, [*tile_passes(), LoadOnce()])
+    assert [shape_of(op.result.type) for op in module.walk() if isinstance(op, LoadOp)] == [(64, 64)]

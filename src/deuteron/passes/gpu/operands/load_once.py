@@ -98,11 +98,11 @@ def _every(type: Attribute, axis: int, count: int) -> Attribute:
     return tile(element_type_of(type), shape)
 
 
-def _can_sample(value: SSAValue, axis: int, seen: set[SSAValue]) -> bool:
-    """Whether it is known how every n-th element is computed."""
-    if value in seen or shape_of(value.type)[axis] == 1:
+def _can_sample(value: SSAValue, axis: int, seen: set[tuple[SSAValue, int]]) -> bool:
+    """Whether it is known how every n-th element is computed. A tile may be needed along several dimensions."""
+    if (value, axis) in seen or shape_of(value.type)[axis] == 1:
         return True
-    seen.add(value)
+    seen.add((value, axis))
     if isinstance(value, BlockArgument):
         return _is_carried(value) and all(_can_sample(source, axis, seen) for source in _sources(value))
     op = value.op
