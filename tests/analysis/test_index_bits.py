@@ -20,6 +20,10 @@ OPS = (
 )
 
 
+def numbers_from(name: str, start: int) -> str:
+    return f'{name} = "tt.make_range"() <{{start = {start} : i32, end = {start + 16} : i32}}> : () -> {T}'
+
+
 def number(name: str, value: int) -> str:
     return f'{name} = "arith.constant"() <{{value = dense<{value}> : {T}}}> : () -> {T}'
 
@@ -27,8 +31,8 @@ def number(name: str, value: int) -> str:
 @st.composite
 def programs(draw):
     """Lines that define %v0, %v1, ... of 16 numbers each."""
-    lines = [f'%v0 = "tt.make_range"() <{{start = 0 : i32, end = 16 : i32}}> : () -> {T}']
-    for count in range(1, draw(st.integers(2, 6))):
+    lines = [numbers_from("%v0", 0), numbers_from("%v1", draw(st.sampled_from([0, 16, 32, -16, -32])))]
+    for count in range(2, draw(st.integers(3, 7))):
         a = f"%v{draw(st.integers(0, count - 1))}"
         op = draw(st.sampled_from(OPS))
         if op.startswith(("sh", "div", "rem")) or draw(st.booleans()):

@@ -92,3 +92,19 @@ def test_arange_with_a_start(poisoned, check):
     out = poisoned("int32", 9)
     ranges_kernel[(1,)](out)
     check(out, [*range(8, 16), 5])
+
+
+@triton.jit
+def below_zero(out_ptr):
+    """How many of each pair are the first of it, which comparisons of negative numbers say."""
+    i = tl.arange(0, 32)
+    is_first = tl.broadcast_to((tl.arange(-2, 0) < -1)[None, :, None], (4, 2, 4)).to(tl.int32)
+    count = tl.broadcast_to(tl.sum(is_first, 1)[:, None, :], (4, 2, 4))
+    tl.store(out_ptr + i, tl.reshape(count, (32,)))
+    tl.store(out_ptr + 32 + i, tl.reshape(tl.reshape(tl.arange(-32, 0), (4, 8)) // 2, (32,)))
+
+
+def test_ranges_below_zero(poisoned, check):
+    out = poisoned("int32", (2, 32))
+    below_zero[(1,)](out)
+    check(out, np.stack([np.ones(32), np.trunc(np.arange(-32, 0) / 2)]))

@@ -135,9 +135,9 @@ def _operands(value: SSAValue) -> Sequence[SSAValue]:
 
 
 def _make_range(op: MakeRangeOp) -> IndexBits | None:
-    start, extent = op.start.value.data, num_elements_of(op.result.type)
+    start, extent, width = op.start.value.data, num_elements_of(op.result.type), bit_width_of(op.result.type)
     columns = tuple(1 << bit for bit in range(_log2((extent,))))
-    return IndexBits(bit_width_of(op.result.type), columns, start) if start % extent == 0 else None
+    return IndexBits(width, columns, start & (1 << width) - 1) if start % extent == 0 else None
 
 
 def _same(op: Operation, source: IndexBits) -> IndexBits:
