@@ -231,3 +231,33 @@ def test_order_matters(rng, num_warps):
         last = value or last
         expected.append(last)
     np.testing.assert_array_equal(out, expected)
+
+
+@deuteron.jit
+def branch_on_sum(x, y, least, out):
+    i = tl.arange(0, 32)
+    v = tl.load(x + i)
+    total = tl.sum(v * tl.load(y + i), 0)
+    if total > tl.load(least):
+        tl.store(out, tl.sum(v, 0))
+
+
+def sums_of_lanes(x, y):
+    """What lanes would sum up, each the product that it has fused with the sum of the first two."""
+    rounded, lanes = x * y, np.arange(32)
+    sums = (x.astype(np.float64) * y + rounded[lanes ^ 1]).astype(np.float32)
+    for bit in (2, 4, 8, 16):
+        sums = sums + sums[lanes ^ bit]
+    return sums
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_all_lanes_have_one_sum_of_products(rng, num_warps):
+    """They go one way in a branch on it, in which they sum up again."""
+    sums = np.zeros(32)
+    while sums.max() == sums.min():
+        x, y = rng.standard_normal((2, 32)).astype(np.float32)
+        sums = sums_of_lanes(x, y)
+    out = np.full(1, np.nan, np.float32)
+    emulate(branch_on_sum, x, y, sums.min(keepdims=True).astype(np.float32), out, num_warps=num_warps)
+    assert np.isnan(out[0]) or np.isclose(out[0], x.sum(), atol=1e-5)

@@ -56,9 +56,16 @@ def combine_lanes(
     return groups
 
 
-def agree(ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group], lane_bits: list[int]) -> list[Group]:
+def agree(
+    ctx: Context,
+    block: Block,
+    srcs: list[SSAValue],
+    groups: list[Group],
+    lane_bits: list[int],
+    adds_to_products: bool = False,
+) -> list[Group]:
     """What lanes that combined by these bits all take for the result, which may be the condition of a branch."""
-    if not lane_bits or not _may_differ(block):
+    if not lane_bits or not (adds_to_products or _may_differ(block)):
         return groups
     first = ctx.b.and_(ctx.threads.lane, const("i32", ~sum(1 << bit for bit in lane_bits)))
     return _moved(ctx, srcs, groups, lambda bits: fetch(ctx.b, ctx.isa, bits, first))

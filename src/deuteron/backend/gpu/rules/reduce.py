@@ -11,6 +11,7 @@ warp may differ, by rounding, or in ties and NaN, all of them take what the firs
 
 from __future__ import annotations
 
+from xdsl.dialects import arith
 from xdsl.ir import Block, Operation
 
 from deuteron.analysis.along_axis import axis_bits
@@ -20,9 +21,13 @@ from deuteron.backend.gpu.fragment import Fragment, Operand, positions
 from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes
 from deuteron.backend.gpu.rules.combine_warps import combine_warps
 from deuteron.backend.gpu.threads import owned_registers
-from deuteron.ir.types import is_tile
+from deuteron.ir.casts import SIToFPOp, UIToFPOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.types import element_type_of, is_float, is_tile
 from deuteron.layout.distributed import slice_axis
-from deuteron.layout.linear import LANE
+from deuteron.layout.linear import LANE, REGISTER, LinearLayout
+
+NO_PRODUCTS = (LoadOp, SIToFPOp, UIToFPOp, arith.AddfOp, arith.SubfOp, arith.ConstantOp)
 
 
 def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
@@ -33,7 +38,7 @@ def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     if num_parts(op) > 1:
         results = combine_warps(ctx, op, layout, sliced, results)
     else:
-        results = agree(ctx, block, op.srcs, results, lane_bits)
+        results = agree(ctx, block, op.srcs, results, lane_bits, _adds_to_products(ctx, op, layout))
     columns = list(zip(*results, strict=True))
     return [
         Fragment(sliced, column) if is_tile(result.type) else column[0]
@@ -48,6 +53,17 @@ def _within_threads(ctx: Context, block: Block, axis: int, tiles: tuple[Fragment
         place = places[register][:axis] + places[register][axis + 1 :]
         groups.setdefault(place, []).append([tile.registers[register] for tile in tiles])
     return {place: combine_all(ctx, block, found) for place, found in groups.items()}
+
+
+def _adds_to_products(ctx: Context, op: Operation, layout: LinearLayout) -> bool:
+    """Whether what a lane has may be a product, which is fused with the sum with what another lane has: each rounds the
+    other's product alone then.
+    """
+    if not ctx.b.fast_math or axis_bits(layout, op.axis.value.data, REGISTER):
+        return False
+    floats = [src for src in op.srcs if is_float(element_type_of(src.type))]
+    adds = any(isinstance(inner, arith.AddfOp | arith.SubfOp) for inner in op.combine.block.ops)
+    return adds and not all(isinstance(src.owner, NO_PRODUCTS) for src in floats)
 
 
 RULES: dict[str, Rule] = {"tt.reduce": reduce}
