@@ -29,12 +29,14 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     in_order,
     indexing,
     indirect,
+    iterations,
     large,
     locks,
     maps,
     memory,
     memory_state,
     neighbours,
+    promises,
     promotion,
     reductions,
     rounds,
@@ -71,4 +73,6 @@ def _options(rng: random.Random, builder: Builder) -> dict:
         options["num_ctas"] = rng.choice((2, 4))
     if rng.random() < 0.5:
         options["enable_fp_fusion"] = False
+    if rng.random() < 0.08:
+        options["maxnreg"] = rng.choice((32, 64, 128, 255))
     return options

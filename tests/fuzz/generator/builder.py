@@ -286,6 +286,9 @@ _FREQUENCY = {
     "tuple": 0.6,
     "neighbours": 0.4,
     "large": 0.15,
+    "promise": 0.5,
+    "stride": 0.5,
+    "iterations": 0.4,
 }
 
 

@@ -119,6 +119,32 @@ def small_sizes(b: Builder) -> tuple[int, int, int]:
 
 
 @statement_of("dot")
+def sums_of_halves(b: Builder) -> None:
+    """Carried in fp16 by loops, of one dot or two, from zero or not, read in the loop or after it, nested or not."""
+    if b.depth > 2:
+        raise Unfit
+    m, n, k = rows_of(b, 16, 32, 64), b.rng.choice((16, 32, 64)), b.rng.choice((16, 32))
+    dtype = b.rng.choice(("float16", "float16", "float8e5"))
+    k = max(k, LEAST_K.get(dtype, 16))
+    x, y = operand(b, dtype, (m, k)), operand(b, dtype, (k, n))
+    start = b.rng.choice((f"tl.zeros(({m}, {n}), tl.float16)", f"tl.full(({m}, {n}), 0.1, tl.float16)", None))
+    acc = b.define(start or f"{b.value('float16', (m, n))} + 0.0", "float16", (m, n))
+    dot = f"{acc} = tl.dot({x}, {y}, {acc}, out_dtype=tl.float16)"
+
+    def loop(trips: int) -> str:
+        return f"for {b.name('k')} in range({b.number('int32', trips) if b.chance(0.5) else trips}):"
+
+    with b.block(loop(b.rng.randint(0, 3))):
+        if b.chance(0.3):
+            with b.block(loop(b.rng.randint(0, 2))):
+                b.emit(dot)
+        for _ in range(b.rng.randint(1, 2)):
+            b.emit(dot)
+        if b.chance(0.3):
+            b.emit(b.rng.choice((f"{acc} = {acc} * 0.5", f"{acc} = tl.where({acc} > 1.0, 1.0, {acc})", "pass")))
+
+
+@statement_of("dot")
 def scaled(b: Builder) -> None:
     """Of two formats, with scales of both kinds or without, packed along each axis."""
     formats = [b.rng.choice(tuple(FORMATS)) for _ in range(2)]

@@ -77,6 +77,34 @@ def computed(b: Builder) -> None:
     _leave(b, x)
 
 
+@statement_of("large")
+def several_scans(b: Builder) -> None:
+    """Of some tiles at once, of several types, along any axis; sums with the order of their segments beside."""
+    if b.depth > 2:
+        raise Unfit
+    shape, name = b.rng.choice(SHAPES), b.name("combine")
+    axis, kind = b.rng.randrange(len(shape)), b.rng.choice(("segments", "affine", "three"))
+    dtypes = {
+        "segments": (b.rng.choice(("int32", "int64")), b.rng.choice(("int8", "int32"))),
+        "affine": ("int32", "int32"),
+        "three": (b.rng.choice(("int32", "float32")), b.rng.choice(("int8", "int16", "uint8")), "int64"),
+    }[kind]
+    bodies = {
+        "segments": "(a, c, b, d):\n    return tl.where(d != 0, b, a + b), c | d",
+        "affine": "(a, c, b, d):\n    return a * b, c * b + d",
+        "three": "(a, c, e, b, d, f):\n    return tl.maximum(a, b), c ^ d, e + f",
+    }
+    b.function(f"def {name}{bodies[kind]}")
+    tiles = [_load(b, dtype, shape) for dtype in dtypes]
+    if kind == "segments":
+        tiles[1] = b.define(f"({tiles[1]} > {b.rng.choice((0, 3, 150))}).to(tl.{dtypes[1]})", dtypes[1], shape)
+    results = [b.name() for _ in tiles]
+    call = f"tl.associative_scan(({', '.join(map(str, tiles))}), {axis}, {name}, reverse={b.chance(0.4)})"
+    b.emit(f"{', '.join(results)} = {call}")
+    for result, dtype in zip(results, dtypes, strict=True):
+        _leave(b, b.add_to_scope(Value(result, dtype, shape)))
+
+
 def _leave(b: Builder, x: Value) -> None:
     """A part of it, or what it comes to."""
     axis = b.rng.randrange(len(x.shape))

@@ -103,7 +103,8 @@ def advanced_rows(b: Builder) -> None:
 def _index(b: Builder, size: int) -> str:
     index = b.name("i")
     begin = b.rng.choice((0, "pid * " + str(size), "pid * 8", b.rng.choice((1, 2, 4, -size)), b.number("int32", 16)))
-    b.emit(f"{index} = {begin} + tl.arange(0, {size})")
+    first, end = b.rng.choice(((0, size), (0, size), (-size, 0)))
+    b.emit(f"{index} = {begin} + tl.arange({first}, {end})")
     return index
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.generator.builder import FLOATS, FP8, INTEGERS, Builder, Value, statement_of
+from tests.fuzz.generator.builder import FLOATS, FP8, INTEGERS, Builder, Unfit, Value, statement_of
 
 NUMBERS = (*INTEGERS, *FLOATS)
 SUM_TYPE = {"int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
@@ -167,3 +167,63 @@ def rounded_first(b: Builder) -> None:
     """A sum of what was converted from fp8."""
     x = b.value(b.rng.choice(FP8), b.shape(1))
     b.define(f"tl.sum({x}.to(tl.float32), {len(x.shape) - 1})", "float32", x.shape[:-1])
+
+
+@statement_of("reduction")
+def one_tile_twice(b: Builder) -> None:
+    """As several operands, of which the function makes something else each."""
+    x = _tile(b, ("int32", "int64", "float32", "uint8", "int16"))
+    y = x if b.chance(0.6) else b.value(x.dtype, x.shape)
+    name, axis = b.name("combine"), b.rng.randrange(len(x.shape))
+    last = "c | f" if x.dtype in INTEGERS else "tl.maximum(c, f)"
+    b.function(f"def {name}(a, b, c, d, e, f):\n    return tl.maximum(a, d), tl.minimum(b, e), {last}")
+    is_scan = b.chance(0.4)
+    call = f"tl.{'associative_scan' if is_scan else 'reduce'}(({x}, {x}, {y}), {axis}, {name})"
+    results, shape = [b.name() for _ in range(3)], x.shape if is_scan else without(x.shape, axis, False)
+    b.emit(f"{', '.join(results)} = {call}")
+    for result in results:
+        b.add_to_scope(Value(result, x.dtype, shape))
+
+
+@statement_of("reduction")
+def branch_on_place(b: Builder) -> None:
+    """Where an extreme is, of elements that are often equal, or NaN: all threads go one way, and load one row."""
+    if b.depth > 2:
+        raise Unfit
+    size, columns = b.rng.choice((16, 64, 256)), b.rng.choice((8, 64))
+    numbers = b.rng.choice(((1.0,), (1.0, 2.0), (float("nan"),), (float("nan"), 1.0), (0.0, -0.0)))
+    name, rows = b.array("float32", size * b.programs, numbers), b.array("int32", size * columns)
+    left = b.rng.choice((True, False))
+    place = b.define(
+        f"tl.arg{b.rng.choice(('max', 'min'))}(tl.load({name} + pid * {size} + tl.arange(0, {size})), 0, "
+        f"tie_break_left={left})",
+        "int32",
+        (),
+    )
+    row = b.define(f"tl.load({rows} + {place} * {columns} + tl.arange(0, {columns}))", "int32", (columns,))
+    with b.block(f"if {place} > {b.rng.choice((0, size // 2, size - 2))}:"):
+        b.emit(f"{row} += tl.sum(tl.flip({row}, 0), 0)")
+
+
+@statement_of("reduction")
+def functions_in_combine(b: Builder) -> None:
+    """What branches, or takes long, in the function of a reduction, a scan or of each element, and in a branch."""
+    name, shape = b.name("combine"), b.shape(1, 3)
+    x = b.value("float32", shape)
+    function = b.rng.choice(("sin", "cos", "exp", "log", "sqrt", "erf"))
+    large = b.rng.choice((1.0, 1e3, 1e6, 3e38))
+    angle = f"tl.{function}(tl.abs({{}}) * {large} + 1.0)"
+    kind, axis = b.rng.choice(("reduce", "associative_scan", "map", "branch")), b.rng.randrange(len(shape))
+    if kind == "map":
+        body = f"    if a > b:\n        return {angle.format('a')}\n    return {angle.format('b')} + a"
+        b.function(f"def {name}(a, b):\n{body}")
+        b.define(f"tl.map_elementwise({name}, {x}, {b.value('float32', shape)})", "float32", shape)
+    elif kind == "branch":
+        value = b.define(f"{x} + 0.0", "float32", shape)
+        with b.block(f"if {b.value('int1', ())}:"):
+            b.emit(f"{value} = {angle.format(value)}")
+    else:  # of the larger one of two, whichever comes first
+        keep = f"    return tl.where({angle.format('a')} >= -9.0, tl.maximum(a, b), tl.maximum(b, a))"
+        b.function(f"def {name}(a, b):\n{keep}")
+        result = shape if kind == "associative_scan" else without(shape, axis, False)
+        b.define(f"tl.{kind}({x}, {axis}, {name})", "float32", result)

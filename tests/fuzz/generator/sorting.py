@@ -76,7 +76,8 @@ def sum_of_pairs(b: Builder) -> None:
 def side_of_pairs(b: Builder) -> None:
     """The left or the right one of each pair, by a sum of what is 0 elsewhere; or exchanged by exclusive or."""
     x, shape = _pairs(b, ("int32", "int64", "float32"))
-    side = "tl.arange(0, 2)[None, :, None]"
+    numbers = b.rng.choice(("tl.arange(0, 2)", "tl.arange(0, 2)", "(tl.arange(-2, 0) > -2).to(tl.int32)"))
+    side = f"{numbers}[None, :, None]"
     tile = f"tl.reshape({x}, {shape_text(shape)})"
     masked = b.rng.choice(
         (
