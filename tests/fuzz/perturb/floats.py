@@ -75,12 +75,13 @@ class Floats:
         return perturbed
 
     def _unless_too_large(self, op, result: np.ndarray, exact: np.ndarray) -> np.ndarray:
-        """The largest number for infinity, by lot, where the exact one is finite."""
+        """The largest number for infinity, or about a half of it, by lot, where the exact one is finite."""
         is_too_large, element = np.isinf(result) & np.isfinite(exact), element_type_of(op.results[0].type)
         if element not in LARGEST or not np.any(is_too_large):
             return result
         self._noise.licence.taken += 1
-        largest = np.copysign(LARGEST[element], exact)
+        full = (2 - 2.0 ** -MANTISSA[element]) * 2.0 ** np.floor(np.log2(LARGEST[element]))
+        largest = np.copysign(self._noise.rng.choice((LARGEST[element], full)), exact)
         return np.where(is_too_large & (self._noise.coins(result) < 1), largest, result)[()].astype(result.dtype)
 
     def _sum(self, rule: Rule) -> Rule:
