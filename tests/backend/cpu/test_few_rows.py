@@ -165,3 +165,31 @@ def stored_whole(a, b, c, K):
 def test_a_tile_that_is_stored_whole_is_computed_in_the_loop(lower_python, lower_module):
     args = [np.zeros(4, np.float32)] * 3 + [64]
     assert "few_rows" not in lower_module(lower_python(stored_whole, args, {})).llir
+
+
+def spread(a, b, c, M, N, K, MODE: tl.constexpr):
+    """Rows or columns lie farther apart in each iteration; the first of them goes on where it was."""
+    rows, columns, ks = tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 32)
+    acc = tl.zeros((16, 32), tl.float32)
+    for k in range(0, K, 32):
+        depth = k + ks
+        row_stride, column_stride, at = K, 1, depth[:, None] * N
+        if MODE == "rows of A":
+            row_stride = K + k
+        if MODE == "columns of B":
+            column_stride, at = K + k, depth[:, None]
+        if MODE == "rows of B":
+            at = depth[:, None] * N + ks[:, None] * k
+        if MODE == "rows of B that wrap around":
+            at = (depth % 40)[:, None] * N
+        left = tl.load(a + rows[:, None] * row_stride + depth[None, :], mask=(rows < M)[:, None], other=0)
+        right = tl.load(b + at + columns[None, :] * column_stride, mask=(columns < N)[None, :], other=0)
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None] & (columns < N)[None, :])
+
+
+@pytest.mark.parametrize("mode", ["rows of A", "columns of B", "rows of B", "rows of B that wrap around"])
+@pytest.mark.parametrize("m", [1, 3])
+def test_rows_that_are_farther_apart_in_each_iteration(compare, rng, mode, m):
+    a, b = (rng.integers(-4, 5, size).astype(np.float32) for size in (m * 128, 8192))
+    compare(spread, [a, b, np.zeros((m, 29), np.float32), m, 29, 64], {"MODE": mode}, tolerance=0)

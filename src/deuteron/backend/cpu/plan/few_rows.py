@@ -7,19 +7,22 @@
 
 Each element of B is used for few products then, so that packing it takes longer than they do: before the loop
 (`rules/few_rows.py`) they are computed of all iterations that have full masks along k, as one product of that depth.
-A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, each
-iteration's where the one before ends, which is found out by looking at the addresses of all of them.
+A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, as far
+apart in each iteration as in the first (`fixed_distances.py`), each iteration's where the one before ends, which is
+found out by looking at the addresses of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from xdsl.dialects import scf
 from xdsl.ir import Attribute, SSAValue
 
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.plan.direct import carried_values
+from deuteron.backend.cpu.plan.fixed_distances import has_fixed_distances
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Dot, FewRows, For, Nest, Operand, regions_of
 from deuteron.backend.cpu.plan.limits import full_mask
@@ -92,7 +95,7 @@ def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | N
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
     if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
-    a, b = (_operand(plan, value) for value in (item.op.a, item.op.b))
+    a, b = (_operand(plan, value, loop.op) for value in (item.op.a, item.op.b))
     if a is None or b is None or a.unit_axis != 1:
         return None
     most = most_rows(m, element_type_of(b.load.result.type), item.product, b.unit_axis == 0)
@@ -121,7 +124,7 @@ def _are_outside(plan: Plan, loop: For, a: Operand, b: Operand) -> bool:
     return len(known_limits(plan, loop.op, limits)) == len(limits)
 
 
-def _operand(plan: Plan, value: SSAValue) -> Operand | None:
+def _operand(plan: Plan, value: SSAValue, loop: scf.ForOp) -> Operand | None:
     load = value.owner.src.owner if isinstance(value.owner, BroadcastOp) else value.owner
     if (
         not isinstance(load, LoadOp)
@@ -137,4 +140,6 @@ def _operand(plan: Plan, value: SSAValue) -> Operand | None:
     if 1 not in steps or (mask is None and load.mask is not None):
         return None
     unit = max(axis for axis in range(2) if steps[axis] == 1)
+    if not isinstance(steps[1 - unit], int) and not has_fixed_distances(plan, load.ptr, loop):
+        return None
     return Operand(load, unit, steps[1 - unit] == IRREGULAR, mask)
