@@ -77,6 +77,31 @@ def test_not_a_number_stays_in_its_rows_and_columns(compare, rng):
     compare(few_rows, args, {"MODE": "plain", "BM": 16, "BN": 16, "BK": 32}, cpus=CPUS)
 
 
+def running_sums(a, b, c, T, MODE: tl.constexpr, BK: tl.constexpr):
+    """The sums so far are stored in each iteration, in each as far as another limit."""
+    rows, columns, ks = tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, BK)
+    acc = tl.zeros((16, 32), tl.float32)
+    carried = 1
+    for t in range(T):
+        for _ in range(2 if MODE == "two products" else 1):
+            left = tl.load(a + t * 16 * BK + rows[:, None] * BK + ks[None, :])
+            right = tl.load(b + t * BK * 32 + ks[:, None] * 32 + columns[None, :])
+            acc = tl.dot(left, right, acc)
+        is_stored = (rows < (carried if MODE == "carried" else t))[:, None]
+        if MODE == "columns":
+            is_stored = (columns < t * 5)[None, :]
+        tl.store(c + t * 512 + rows[:, None] * 32 + columns[None, :], acc, mask=is_stored)
+        carried = carried * 3
+
+
+@pytest.mark.parametrize("mode", ["rows", "columns", "carried", "two products"])
+@pytest.mark.parametrize("depth", [16, 128])
+def test_limits_that_grow_while_sums_are_carried(compare, rng, mode, depth):
+    a, b = (rng.integers(-4, 5, size).astype(np.float32) for size in ((5, 16, depth), (5, depth, 32)))
+    args = [a, b, np.full((5, 16, 32), 77, np.float32), 5]
+    compare(running_sums, args, {"MODE": mode, "BK": depth}, cpus=CPUS, tolerance=0)
+
+
 def persistent(a, b, c, M, num_tiles, BM: tl.constexpr):
     """A limit that is another one in each iteration of the loop around the product's."""
     i, ks = tl.arange(0, BM), tl.arange(0, 32)

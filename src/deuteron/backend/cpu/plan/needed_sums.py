@@ -7,12 +7,13 @@ limits.
 What is beyond them is not computed: it keeps what the sums begin with, and no store shows it. What stands between the
 product and its stores is arithmetic, element by element, also from one iteration of a loop to the next, as where
 attention scales its sums. The limit is computed at the product, so of what is known there: arguments, program ids,
-scalars of the loops around it. Stores whose addresses are known there, too, are awaited (`rules/awaited.py`).
+scalars of the loops around it. Where a loop carries the sums, that is what is known before the loop: a store of a later
+iteration may have another limit. Stores whose addresses are known at the product are awaited (`rules/awaited.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -38,15 +39,28 @@ def find_needed_sums(plan: Plan) -> None:
     needed. Also the stores that those of a loop's steps await.
     """
     for item in dots_of(plan.body):
-        stores = _stores_of(item.op) if len(shape_of(item.op.result.type)) == 2 else None
+        computed = _computed_of(item.op) if len(shape_of(item.op.result.type)) == 2 else None
+        stores = computed and _stores_of(computed)
         if stores:
-            item.needed_rows, item.needed_columns = (_needed(plan, item.op, stores, axis) for axis in range(2))
+            begin = _begin_of_sums(item.op, computed)
+            item.needed_rows, item.needed_columns = (_needed(plan, item.op, begin, stores, axis) for axis in range(2))
             item.awaited = tuple(store for store in stores if item.steps > 1 and _is_awaited(plan, item.op, store))
 
 
-def _needed(plan: Plan, op: Operation, stores: Sequence[StoreOp], axis: int) -> tuple[tuple[Limit, ...], ...]:
-    limits = [_known_limits(plan, op, store, axis) for store in stores]
-    return tuple(limits) if all(limits) else ()
+def _begin_of_sums(op: DotOp, computed: Collection[SSAValue]) -> Operation:
+    """The outermost of the loops that carry what is computed of a product to the next one; the product where none
+    does.
+    """
+    carrying = [block.parent_op() for block in _blocks_around(op) if any(value.owner is block for value in computed)]
+    return carrying[-1] if carrying else op
+
+
+def _needed(
+    plan: Plan, op: Operation, begin: Operation, stores: Sequence[StoreOp], axis: int
+) -> tuple[tuple[Limit, ...], ...]:
+    around = set(_blocks_around(op))
+    limits = [_known_limits(plan, begin, store, axis) for store in stores if store.parent_block() in around]
+    return tuple(limits) if len(limits) == len(stores) and all(limits) else ()
 
 
 def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
@@ -56,21 +70,27 @@ def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
     return Steps(plan).along(store.ptr, identity_index(shape_of(store.ptr.type)), 1) == 1
 
 
-def _stores_of(op: Operation) -> list[StoreOp] | None:
-    """Those of what is computed of a product; None if it is used for anything else."""
-    stores, pending, seen = [], [op.result], {op.result}
+def _stores_of(computed: Collection[SSAValue]) -> list[StoreOp]:
+    uses = [use for value in computed for use in value.uses]
+    return [use.operation for use in uses if _is_stored(use)]
+
+
+def _computed_of(op: DotOp) -> Collection[SSAValue] | None:
+    """What is computed of a product, element by element; None if it is used for anything else but to be stored."""
+    pending, seen = [op.result], {op.result: None}
     while pending:
         value = pending.pop()
         for use in value.uses:
-            if isinstance(use.operation, StoreOp) and use.operation.operands[use.index] is use.operation.value:
-                stores.append(use.operation)
-                continue
-            made = _made_by_element(use, value)
+            made = [] if _is_stored(use) else _made_by_element(use, value)
             if made is None:
                 return None
             pending += [one for one in made if one not in seen]
-            seen.update(made)
-    return stores
+            seen.update(dict.fromkeys(made))
+    return seen
+
+
+def _is_stored(use: Use) -> bool:
+    return isinstance(use.operation, StoreOp) and use.operation.operands[use.index] is use.operation.value
 
 
 def _made_by_element(use: Use, value: SSAValue) -> Sequence[SSAValue] | None:
@@ -96,7 +116,7 @@ def _is_by_element(op: Operation, operand: SSAValue) -> bool:
 
 
 def _known_limits(plan: Plan, op: Operation, store: StoreOp, axis: int) -> tuple[Limit, ...]:
-    if store.mask is None or store.parent_block() not in _blocks_around(op):
+    if store.mask is None:
         return ()
     index = identity_index(shape_of(store.mask.type))
     return known_limits(plan, op, limits_of(plan, store.mask, index, (axis, 1 - axis)))
