@@ -5,8 +5,9 @@
 Executors: `cpu`; `cpu:x86-64-v3`, code of another processor, which this one runs; `checked`, the CPU with every access
 checked (`checked.py`); `cuda:80`, `cuda:90`, also :89, :100, :120 (compiled as far as PTX, which the emulator runs,
 asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
-`cuda:90/costs`, `gpu/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`,
-`overlapping:90`: the CPU and these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's;
+`cuda:90/costs`, `gpu/costs`, `cpu/costs`, compiled by any costs (`any_costs.py`); `cpu/pages`, arrays between pages
+that fault (`pages.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and these with arrays that are views
+of one (`overlapping.py`); `gpu`, the machine's;
 `triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
 beside the interpreter (`claims.py`); `jit`, the CPU by way of `kernel[grid](...)`, again and again (`jit.py`).
 """
@@ -43,6 +44,7 @@ from tests.fuzz.claims import difference_of_claims
 from tests.fuzz.jit import difference_of_launches
 from tests.fuzz.oracle import Expected, expect
 from tests.fuzz.overlapping import difference_of_overlapping
+from tests.fuzz.pages import knows_alignment, launch_on_pages
 from tests.fuzz.triton import triton_source
 from tests.processor_time import slowness, used
 
@@ -80,6 +82,7 @@ REFUSALS = (CompilationError, OutOfResources, UsageError)
 OVERLAPPING = "overlapping"
 TRITON = "triton"
 COSTS = "costs"
+PAGES = "pages"
 CLAIMS = "claims"
 JIT = "jit"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
@@ -90,14 +93,17 @@ def signature_of(argument: Argument) -> str:
     return name if argument.size is None else f"*{name}"
 
 
-def source_of(case: Case) -> ASTSource:
-    """With the hints that a launch would give: arrays begin at multiples of 16, and some numbers are."""
+def source_of(case: Case, is_aligned: bool = True) -> ASTSource:
+    """With the hints that a launch would give: arrays begin at multiples of 16, if they do, and some numbers are."""
     attributes = {}
     for index, argument in enumerate(case.arguments):
-        number = argument.fill if argument.size is None else 0
-        if argument.dtype not in MANTISSA and number % 16 == 0 and number >= 0 or argument.size is not None:
+        if is_aligned if argument.size is not None else _is_multiple_of_16(argument):
             attributes[(index,)] = [["tt.divisibility", 16]]
     return ASTSource(case.function(), {a.name: signature_of(a) for a in case.arguments}, {}, attributes)
+
+
+def _is_multiple_of_16(number: Argument) -> bool:
+    return number.dtype not in MANTISSA and number.fill % 16 == 0 and number.fill >= 0
 
 
 def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], None], runs: int = 5) -> Iterator[Outcome]:
@@ -196,9 +202,11 @@ def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKer
     """The kernel compiled for an executor, and what launches it there: `run(kernel, grid, values)`."""
     target, _, mode = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
     if target.startswith("cpu") or target == OVERLAPPING:
-        with any_costs(case.seed, CPU_COSTS) if mode == COSTS else nullcontext():
+        if PAGES in mode and not knows_alignment(case):
+            source = source_of(case, is_aligned=False)
+        with any_costs(case.seed, CPU_COSTS) if COSTS in mode else nullcontext():
             kernel = _compiled(case, source, target.replace(OVERLAPPING, "cpu"))
-        return kernel, partial(_on_cpu, case)
+        return kernel, partial(_on_pages if PAGES in mode else _on_cpu, case)
     if target == "checked":
         return _checked(case, source), partial(_on_checked, case)
     if target == TRITON:
@@ -232,6 +240,10 @@ def _on_cpu(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> None
     passed = [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values]
     with mock.patch.dict(os.environ, {"DEUTERON_NUM_THREADS": "1" if case.seed % 2 else "3"}):
         kernel.launch(grid, passed)
+
+
+def _on_pages(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> None:
+    launch_on_pages(case, kernel, partial(_on_cpu, case, kernel, grid), values)
 
 
 def _compiled(

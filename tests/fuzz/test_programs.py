@@ -31,6 +31,14 @@ def test_no_difference_by_any_costs(tmp_path):
     assert not report.signatures, report.table()
 
 
+def test_no_difference_on_pages(tmp_path):
+    make = partial(generate, families=("needed rows",), lengths=(2, 3, 5))
+    campaign = Campaign(600, 3, ("cpu/pages",), folder=tmp_path, timeout=120, shrink_seconds=20, make=make)
+    report = run(campaign)
+    assert not report.signatures, report.table()
+    assert report.tally["cpu/pages", "ok"] == 3, report.table()
+
+
 def test_no_difference_by_launches(tmp_path):
     make = partial(generate, lengths=(2, 3, 5))
     report = run(Campaign(400, 3, ("jit",), folder=tmp_path, timeout=240, shrink_seconds=20, make=make))

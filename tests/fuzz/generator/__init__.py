@@ -35,6 +35,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     maps,
     memory,
     memory_state,
+    needed_rows,
     neighbours,
     promises,
     promotion,

@@ -284,6 +284,7 @@ _FREQUENCY = {
     "sort": 0.3,
     "random": 0.3,
     "tuple": 0.6,
+    "needed rows": 0.15,
     "neighbours": 0.4,
     "large": 0.15,
     "promise": 0.5,
