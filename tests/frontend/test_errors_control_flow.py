@@ -176,7 +176,27 @@ def test_loop_that_is_left_with_another_type(check_error):
                 x += 1
         """,
         """
-        k.py:5:5: error: 'x' exists before the loop, but has no value at the end of its body. 'x' is fp32 on one side of the 'if' in line 6 and int32 on the other, where one of them leaves the loop. Use variables of their own.
+        k.py:5:5: error: 'x' exists before the loop, but has no value at the end of its body. 'x' is fp32 on one side of the 'if' in line 6 and int32 on the other, where one of them leaves the loop's body. Convert one of them, for instance with .to(tl.float32).
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_sum_that_begins_as_an_integer_in_a_loop_with_continue(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            total = 0
+            for i in range(n):
+                value = i * 0.5
+                if value > 2.0:
+                    continue
+                total += value
+        """,
+        """
+        k.py:5:5: error: 'total' exists before the loop, but has no value at the end of its body. 'total' is int32 on one side of the 'if' in line 7 and fp32 on the other, where one of them leaves the loop's body. Convert one of them, for instance with .to(tl.float32).
             for i in range(n):
             ^~~~~~~~~~~~~~~~~~
         """,

@@ -170,11 +170,12 @@ class _Join:
         """Why the `if` leaves a name without a value."""
         kind = "'if'" if isinstance(self.ctx.frame.node, ast.If) else "statement"
         line = self.ctx.frame.location().line
-        values = [describe(side.value(name)) for side in self.sides if side.value(name) is not _ABSENT]
-        if len(values) == 2 and values[0] != values[1]:
+        values = [side.value(name) for side in self.sides if side.value(name) is not _ABSENT]
+        types = [describe(value) for value in values]
+        if len(types) == 2 and types[0] != types[1]:
             return (
-                f"'{name}' is {values[0]} on one side of the {kind} in line {line} and {values[1]} on the other, where "
-                "one of them leaves the loop. Use variables of their own."
+                f"'{name}' is {types[0]} on one side of the {kind} in line {line} and {types[1]} on the other, where "
+                f"one of them leaves the loop's body. {how_to_agree(*values)}"
             )
         return (
             f"'{name}' is assigned on one side only of the {kind} in line {line}, so that it may have no value here. "
