@@ -97,3 +97,28 @@ def test_conversions_wait_until_operands_are_done_with(rng):
     np.testing.assert_array_equal(by_re, a @ c - b @ d)
     np.testing.assert_array_equal(by_im, a @ d + b @ c)
     assert kernel.metadata.shared == 65536
+
+
+@deuteron.jit
+def weighted_products(x, y, w, by_x, by_y, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr):
+    """Two results of 128 registers by wgmma, both multiplied with what both dots read."""
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    weights = tl.load(w + k[:, None] * N + j)
+    first = tl.dot(tl.load(x + i * K + k[None, :]), weights)
+    second = tl.dot(tl.load(y + i * K + k[None, :]), weights)
+    total = tl.sum(first) + tl.sum(second)
+    tl.store(by_x + i * N + j, first * weights + total)
+    tl.store(by_y + i * N + j, second * weights - total)
+
+
+def test_what_wgmma_reads_is_loaded_from_there_as_well(rng):
+    x, y, w = (aligned(rng.integers(-2, 3, shape).astype(np.float16)) for shape in ((64, 64), (64, 64), (64, 256)))
+    by_x, by_y = (aligned(np.zeros((64, 256), np.float32)) for _ in range(2))
+    kernel = emulate(weighted_products, x, y, w, by_x, by_y, M=64, K=64, N=256, num_warps=4)
+    first, second, weights = x @ w.astype(np.float32), y @ w.astype(np.float32), w.astype(np.float32)
+    total = first.sum() + second.sum()
+    np.testing.assert_array_equal(by_x, first * weights + total)
+    np.testing.assert_array_equal(by_y, second * weights - total)
+    ops = ops_of(kernel)
+    assert [op for _, op, _ in ops].count("ttng.warp_group_dot") == 2
+    assert "ttg.convert_layout" not in {op for _, op, rest in ops if "tensor<64x256xf16" in rest}

@@ -34,6 +34,7 @@ from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.views import MemDescTransOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
@@ -117,7 +118,7 @@ def _load_instead(convert: ConvertLayoutOp) -> None:
     """What is in shared memory comes from there in any layout, for each use anew."""
     users = _users(convert.result)
     for alloc in [use.operation for use in convert.src.uses if isinstance(use.operation, LocalAllocOp)]:
-        if users and alloc.parent is convert.parent and alloc.is_before_in_block(users[0]) and _is_kept(alloc):
+        if users and alloc.parent is convert.parent and alloc.is_before_in_block(users[0]) and _is_kept(alloc.result):
             for user in users:
                 loaded = Builder.before(user).value(LocalLoadOp(alloc.result, convert.result.type))
                 loaded.name_hint = convert.result.name_hint
@@ -126,12 +127,12 @@ def _load_instead(convert: ConvertLayoutOp) -> None:
             return
 
 
-def _is_kept(alloc: LocalAllocOp) -> bool:
+def _is_kept(buffer: SSAValue) -> bool:
     """Whether nobody writes into it again."""
-    users = [use.operation for use in alloc.result.uses]
-    views = [use.operation for user in users if isinstance(user, MemDescTransOp) for use in user.results[0].uses]
-    return all(isinstance(user, LocalLoadOp | MemDescTransOp) for user in users) and all(
-        isinstance(user, LocalLoadOp) for user in views
+    return all(
+        isinstance(use.operation, LocalLoadOp | WarpGroupDotOp)
+        or (isinstance(use.operation, MemDescTransOp) and _is_kept(use.operation.result))
+        for use in buffer.uses
     )
 
 
