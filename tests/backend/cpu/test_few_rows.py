@@ -193,3 +193,38 @@ def spread(a, b, c, M, N, K, MODE: tl.constexpr):
 def test_rows_that_are_farther_apart_in_each_iteration(compare, rng, mode, m):
     a, b = (rng.integers(-4, 5, size).astype(np.float32) for size in (m * 128, 8192))
     compare(spread, [a, b, np.zeros((m, 29), np.float32), m, 29, 64], {"MODE": mode}, tolerance=0)
+
+
+def spreading(a, b, c, M, K, OF: tl.constexpr, T: tl.constexpr, N: tl.constexpr):
+    """Rows of A or columns of B lie farther apart in each iteration, or in another order, but for the first of them."""
+    rows, columns, ks = tl.arange(0, 16), tl.arange(0, N), tl.arange(0, 32)
+    acc = tl.zeros((16, N), tl.float32)
+    for k in range(0, K, 32):
+        number = k // 32
+        at_rows, at_columns = rows, columns
+        if OF == "rows":
+            at_rows = rows * (1 + number)
+        elif OF == "columns":
+            at_columns = columns * (1 + number)
+        else:
+            at_columns = columns ^ (number * 2)
+        left = tl.load(a + at_rows[:, None] * K + (k + ks)[None, :], mask=(rows < M)[:, None], other=0)
+        places = (k + ks)[:, None] + at_columns[None, :] * K if T else (k + ks)[:, None] * (8 * N) + at_columns[None, :]
+        acc = tl.dot(left, tl.load(b + places), acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None])
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("of", ["rows", "columns", "order"])
+def test_distances_that_change_in_the_loop(compare, rng, of, by_columns):
+    """The first iteration's do not hold of the others, though the first of their elements go on in memory."""
+    a, b, *_ = arguments(rng, 16, 256, 128, by_columns)
+    compare(spreading, [a, b, np.zeros((2, 32), np.float32), 2, 128], {"OF": of, "T": by_columns, "N": 32}, tolerance=0)
+
+
+@pytest.mark.parametrize("type", [np.float32, np.float16])
+def test_columns_that_wrap_around_are_before_the_loop(lower_python, lower_module, type):
+    """Where B is by rows and its columns `% N`: whether they are neighbours is found out."""
+    args = [np.zeros(4, type)] * 2 + [np.zeros(4, np.float32), 1, 64, 64]
+    sizes = {"T": False, "INIT": 0.0, "MODE": "advanced", "BM": 16, "BN": 32}
+    assert "few_rows:" in lower_module(lower_python(product, args, sizes), cpu="znver4").llir

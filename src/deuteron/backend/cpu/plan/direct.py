@@ -119,7 +119,7 @@ def _direct(plan: Plan, load: LoadOp, steps: int) -> Direct | None:
 def _knows_first(plan: Plan, load: LoadOp) -> bool:
     """Whether where rows are in the first iteration of the loop can be computed before it."""
     loop = load.parent_op()
-    first = _arguments_of(plan, [load.ptr], loop) if isinstance(loop, scf.ForOp) else None
+    first = arguments_of(plan, [load.ptr], loop) if isinstance(loop, scf.ForOp) else None
     return first is not None and all(_is_counted(plan, value) for value in first)
 
 
@@ -136,7 +136,7 @@ def carried_values(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> t
     """What the loop carries that values of its body depend on, in any iteration; None: on something else as well."""
     found: dict[SSAValue, None] = {}
     while values:
-        arguments = _arguments_of(plan, values, loop)
+        arguments = arguments_of(plan, values, loop)
         if arguments is None or not all(_is_counted(plan, value) for value in arguments):
             return None
         fresh = [value for value in arguments if value.index and value not in found]
@@ -157,7 +157,7 @@ def _following(plan: Plan, argument: BlockArgument, loop: scf.ForOp) -> Sequence
     return [loop.body.block.last_op.operands[argument.index - 1]]
 
 
-def _arguments_of(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> set[BlockArgument] | None:
+def arguments_of(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> set[BlockArgument] | None:
     """The arguments of a loop's body that values depend on; None if they depend on anything else that it makes."""
     pending, seen = list(values), set(values)
     found = set()

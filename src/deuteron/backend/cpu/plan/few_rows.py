@@ -8,26 +8,25 @@
 Each element of B is used for few products then, so that packing it takes longer than they do: before the loop
 (`rules/few_rows.py`) they are computed of all iterations that have full masks along k, as one product of that depth.
 A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, as far
-apart in each iteration as in the first (`fixed_distances.py`), each iteration's where the one before ends, which is
-found out by looking at the addresses of all of them.
+apart in each iteration as in the first (`distances.py`), each iteration's where the one before ends, which is found
+out by looking at the addresses of all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from xdsl.dialects import scf
 from xdsl.ir import Attribute, SSAValue
 
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.plan.direct import carried_values
-from deuteron.backend.cpu.plan.fixed_distances import has_fixed_distances
+from deuteron.backend.cpu.plan.distances import keeps_distances
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Dot, FewRows, For, Nest, Operand, regions_of
 from deuteron.backend.cpu.plan.limits import full_mask
 from deuteron.backend.cpu.plan.needed_sums import known_limits
-from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, UNKNOWN, Step
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -95,7 +94,7 @@ def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | N
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
     if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
-    a, b = (_operand(plan, value, loop.op) for value in (item.op.a, item.op.b))
+    a, b = (_operand(plan, value, loop) for value in (item.op.a, item.op.b))
     if a is None or b is None or a.unit_axis != 1:
         return None
     most = most_rows(m, element_type_of(b.load.result.type), item.product, b.unit_axis == 0)
@@ -124,7 +123,7 @@ def _are_outside(plan: Plan, loop: For, a: Operand, b: Operand) -> bool:
     return len(known_limits(plan, loop.op, limits)) == len(limits)
 
 
-def _operand(plan: Plan, value: SSAValue, loop: scf.ForOp) -> Operand | None:
+def _operand(plan: Plan, value: SSAValue, loop: For) -> Operand | None:
     load = value.owner.src.owner if isinstance(value.owner, BroadcastOp) else value.owner
     if (
         not isinstance(load, LoadOp)
@@ -137,9 +136,18 @@ def _operand(plan: Plan, value: SSAValue, loop: scf.ForOp) -> Operand | None:
         return None
     steps = [Steps(plan).along(load.ptr, identity_index(shape_of(value.type)), axis) for axis in range(2)]
     mask = full_mask(plan, load.mask) if load.mask is not None else None
-    if 1 not in steps or (mask is None and load.mask is not None):
+    unit = _unit_axis(steps)
+    if unit is None or (mask is None and load.mask is not None):
         return None
-    unit = max(axis for axis in range(2) if steps[axis] == 1)
-    if not isinstance(steps[1 - unit], int) and not has_fixed_distances(plan, load.ptr, loop):
+    if not all(keeps_distances(plan, load.ptr, axis, loop.op) for axis in range(2)):
         return None
-    return Operand(load, unit, steps[1 - unit] == IRREGULAR, mask)
+    return Operand(load, unit, steps[unit] != 1, steps[1 - unit] == IRREGULAR, mask)
+
+
+def _unit_axis(steps: Sequence[Step]) -> int | None:
+    """Along which axis elements are neighbours, or may be: the only one along which they may lie anywhere."""
+    for step, other in ((1, None), (IRREGULAR, UNKNOWN)):
+        axes = [axis for axis in range(2) if steps[axis] == step and other in (None, steps[1 - axis])]
+        if axes:
+            return max(axes)
+    return None

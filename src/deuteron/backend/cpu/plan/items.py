@@ -81,12 +81,13 @@ class Direct:
 
 @dataclass(frozen=True)
 class Operand:
-    """The load of A or B, whose elements are neighbours along the dimension `unit_axis`. Along the other one they are
-    equally far apart, which has to be looked at if it `checks_distances`.
+    """The load of A or B, whose elements are neighbours along the dimension `unit_axis`, as is looked at if it
+    `checks_neighbours`. Along the other one they are equally far apart, as is looked at if it `checks_distances`.
     """
 
     load: Operation
     unit_axis: int
+    checks_neighbours: bool
     checks_distances: bool
     mask: FullMask | None
 

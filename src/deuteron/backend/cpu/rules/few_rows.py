@@ -120,10 +120,9 @@ def _compute_few(
     operands, known, totals = (dot.few_rows.a, dot.few_rows.b), dict(ctx.scalars), dict(ctx.totals)
     ctx.bind_block(item.op.body.block)
     bind_first()
-    regular = [_is_regular(ctx, operands[0], rows)]
-    regular.append(_is_regular(ctx, operands[1], columns if operands[1].unit_axis == 0 else None))
+    regular = [_are_regular(ctx, operands[0], 0, rows), _are_regular(ctx, operands[1], 1, columns)]
     places = [_place(ctx, operand) for operand in operands]
-    found = functools.reduce(ctx.emitter.innermost().and_, regular)
+    found = functools.reduce(ctx.emitter.innermost().and_, [one for own in regular for one in own])
     ctx.scalars, ctx.totals = known, totals
     count = _count(ctx, item, dot, bounds, places, found)
     a, b = places
@@ -155,16 +154,22 @@ def _elements(ctx: Context, dot: Dot, k: int) -> Elements:
     )
 
 
-def _is_regular(ctx: Context, operand: Operand, needed: Value | None) -> Value:
-    """Whether rows or columns are equally far apart, as many as are needed, if not all."""
-    if not operand.checks_distances:
-        return const("i1", 1)
-    across = 1 - operand.unit_axis
+def _are_regular(ctx: Context, operand: Operand, axis: int, needed: Value) -> list[Value]:
+    """Whether elements lie as they have to in the first iteration, as far as that is not known: along the axis of C as
+    many as are `needed`.
+    """
+    ptr, unit, found = operand.load.ptr, operand.unit_axis, []
+    element_bytes = const("i64", byte_width(memory_type(element_type_of(operand.load.result.type))))
+    for along, is_unknown in ((unit, operand.checks_neighbours), (1 - unit, operand.checks_distances)):
+        if is_unknown:
+            distance, count = element_bytes if along == unit else None, needed if along == axis else None
+            at = functools.partial(_index_along, along)
+            found.append(are_equally_far_apart(ctx, ptr, at, shape_of(ptr.type)[along], distance, count))
+    return found or [const("i1", 1)]
 
-    def at(entry: Axis) -> tuple[Axis, Axis]:
-        return (entry, one_element(0)) if across == 0 else (one_element(0), entry)
 
-    return are_equally_far_apart(ctx, operand.load.ptr, at, shape_of(operand.load.ptr.type)[across], count=needed)
+def _index_along(axis: int, entry: Axis) -> tuple[Axis, Axis]:
+    return (entry, one_element(0)) if axis == 0 else (one_element(0), entry)
 
 
 def _place(ctx: Context, operand: Operand) -> _Place:
