@@ -187,7 +187,7 @@ class AMDGCNBackend:
         _config(target, options)
 
     def pipelines(self, target: Target, options: CPUOptions) -> Mapping[str, Sequence[ModulePass]]:
-        return gpu_pipelines(_config(target, options))
+        return gpu_pipelines(_config(target, options), options.debug)
 
     def pass_objects(self, target: Target, options: CPUOptions) -> Sequence[object]:
         return [_config(target, options)]

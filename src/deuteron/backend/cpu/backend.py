@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from deuteron.backend.report import Report
 
 
-def _pipelines() -> dict[str, list[ModulePass]]:
+def _pipelines(options: CPUOptions) -> dict[str, list[ModulePass]]:
     from deuteron.passes.tile import tile_passes
 
-    return {"tile": tile_passes(loads_ahead=False, has_ptx=False)}
+    return {"tile": tile_passes(loads_ahead=False, has_ptx=False, debug=options.debug)}
 
 
 def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
-    return ttir.optimise(module, unit, _pipelines()["tile"])
+    return ttir.optimise(module, unit, _pipelines(unit.options)["tile"])
 
 
 _FACTS = ("scratch_bytes", "waiting_line", "uses_tiles", "has_atomics", "assertions")
@@ -117,7 +117,7 @@ class CPUBackend:
         resolve_cpu(str(target.arch))
 
     def pipelines(self, target: Target, options: CPUOptions) -> Mapping[str, Sequence[ModulePass]]:
-        return _pipelines()
+        return _pipelines(options)
 
     def pass_objects(self, target: Target, options: CPUOptions) -> Sequence[object]:
         return ()

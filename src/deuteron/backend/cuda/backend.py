@@ -157,7 +157,7 @@ class CUDABackend:
         _gpu_config(target, options)
 
     def pipelines(self, target: Target, options: CUDAOptions) -> Mapping[str, Sequence[ModulePass]]:
-        return gpu_pipelines(_gpu_config(target, options))
+        return gpu_pipelines(_gpu_config(target, options), options.debug)
 
     def pass_objects(self, target: Target, options: CUDAOptions) -> Sequence[object]:
         return [_gpu_config(target, options)]

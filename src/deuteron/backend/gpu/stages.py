@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 ConfigOf = Callable[[Target, Any], GPUConfig]
 
 
-def gpu_pipelines(config: GPUConfig) -> dict[str, list[ModulePass]]:
-    """The passes, by the name of the pipeline."""
+def gpu_pipelines(config: GPUConfig, debug: bool) -> dict[str, list[ModulePass]]:
+    """The passes, by the name of the pipeline. `debug`: whether assertions count."""
     from deuteron.passes.gpu import gpu_passes, memory_passes
     from deuteron.passes.tile import tile_passes
 
-    machine, threads = config.machine, config.num_threads
-    tile = tile_passes(machine.tma_bytes, split_rows=machine.wgmma and machine.wgmma.rows, threads=threads)
+    machine = config.machine
+    split_rows = machine.wgmma and machine.wgmma.rows
+    tile = tile_passes(machine.tma_bytes, split_rows=split_rows, threads=config.num_threads, debug=debug)
     return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
 
 
@@ -37,13 +38,14 @@ def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:
     """The stages `ttir` and `ttgir`."""
 
     def optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
-        return ttir.optimise(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["tile"])
+        pipelines = gpu_pipelines(config_of(unit.target, unit.options), unit.options.debug)
+        return ttir.optimise(module, unit, pipelines["tile"])
 
     def assign_layouts(module: ModuleOp, unit: Unit) -> Made:
         from deuteron.passes.gpu.fit_shared import with_room
 
         def made_for(config: GPUConfig, module: ModuleOp) -> ModuleOp:
-            return ttir.run_pipeline(module, unit, gpu_pipelines(config)["gpu"]).product
+            return ttir.run_pipeline(module, unit, gpu_pipelines(config, unit.options.debug)["gpu"]).product
 
         return Made(with_room(module, config_of(unit.target, unit.options), made_for))
 

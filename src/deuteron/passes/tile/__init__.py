@@ -12,6 +12,7 @@ from deuteron.passes.tile.exchange_pairs import ExchangePairs
 from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
+from deuteron.passes.tile.leave_out_assertions import LeaveOutAssertions
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 from deuteron.passes.tile.order_reductions import OrderReductions
@@ -32,6 +33,7 @@ def tile_passes(
     has_ptx: bool = True,
     split_rows: int | None = 1,
     threads: int = 128,
+    debug: bool = True,
 ) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
@@ -39,10 +41,13 @@ def tile_passes(
     later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
     whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
     masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
-    paged decode, of 16 rows, took 1 % more time for the second loop to begin. `threads`: of a program.
+    paged decode, of 16 rows, took 1 % more time for the second loop to begin. `threads`: of a program. `debug`: whether
+    assertions count.
     """
     return [
-        # First: what it rolls no other pass sees unrolled, and calls are shorter than what they call.
+        # First: no pass has to mind what nobody checks.
+        *([] if debug else [LeaveOutAssertions()]),
+        # Before the rest: what it rolls no other pass sees unrolled, and calls are shorter than what they call.
         RollLoops(),
         # Early: everything below looks at one function.
         InlineCalls(),
