@@ -1,11 +1,16 @@
-"""Equal pure ops are one; loads are not."""
+"""Equal pure ops are one, and loads between which nothing is written."""
 
 from __future__ import annotations
+
+import pytest
 
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 
 LOAD = """"tt.load"(%p) <{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>, cache = 1 : i32,
           evict = 1 : i32, isVolatile = false}> : (!tt.ptr<f32>) -> f32"""
+STORE = (
+    '"tt.store"(%q, %x) <{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}> : (!tt.ptr<f32>, f32) -> ()'
+)
 
 
 def test_equal_ops_are_merged_and_different_ones_are_not(check):
@@ -68,14 +73,80 @@ def test_a_branch_uses_what_is_before_it_but_not_what_is_in_the_other(check):
     )
 
 
-def test_loads_are_not_merged(check):
+def test_loads_are_merged_where_nothing_writes_between_them(check):
     check(
         [MergeCommonSubexpressions()],
         "%p: !tt.ptr<f32>",
         f"""
-        // CHECK-COUNT-2: tt.load
+        // CHECK: tt.load
+        // CHECK-NOT: tt.load
         %a = {LOAD}
         %b = {LOAD}
         %c = "arith.addf"(%a, %b) : (f32, f32) -> f32
         use %c : f32""",
+    )
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        STORE,
+        LOAD.replace("isVolatile = false", "isVolatile = true"),
+        '"ttg.barrier"() <{addrSpace = 31 : i32}> : () -> ()',
+    ],
+    ids=["store", "volatile load", "barrier"],
+)
+def test_loads_are_not_merged_where_memory_may_change(check, between):
+    check(
+        [MergeCommonSubexpressions()],
+        "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %x: f32",
+        f"""
+        // CHECK: %a = "tt.load"
+        // CHECK: %b = "tt.load"
+        %a = {LOAD}
+        {between}
+        %b = {LOAD}
+        %c = "arith.addf"(%a, %b) : (f32, f32) -> f32
+        use %c : f32""",
+    )
+
+
+def test_what_a_loop_loads_is_not_what_was_loaded_before_where_the_loop_writes(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %n: i32, %x: f32",
+        f"""
+        // CHECK: %a = "tt.load"
+        // CHECK: scf.for
+        // CHECK: %b = "tt.load"
+        // CHECK: %d = "tt.load"
+        %a = {LOAD}
+        %r = "scf.for"(%n, %n, %n, %a) ({{
+        ^bb1(%i: i32, %s: f32):
+          %b = {LOAD}
+          %t = "arith.addf"(%s, %b) : (f32, f32) -> f32
+          {STORE}
+          "scf.yield"(%t) : (f32) -> ()
+        }}) : (i32, i32, i32, f32) -> f32
+        %d = {LOAD}
+        %c = "arith.addf"(%d, %r) : (f32, f32) -> f32
+        use %c : f32""",
+    )
+
+
+def test_what_a_loop_loads_that_only_reads_is_what_was_loaded_before(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%p: !tt.ptr<f32>, %n: i32",
+        f"""
+        // CHECK: %a = "tt.load"
+        // CHECK-NOT: tt.load
+        %a = {LOAD}
+        %r = "scf.for"(%n, %n, %n, %a) ({{
+        ^bb1(%i: i32, %s: f32):
+          %b = {LOAD}
+          %t = "arith.addf"(%s, %b) : (f32, f32) -> f32
+          "scf.yield"(%t) : (f32) -> ()
+        }}) : (i32, i32, i32, f32) -> f32
+        use %r : f32""",
     )

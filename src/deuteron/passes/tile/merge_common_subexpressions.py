@@ -4,8 +4,8 @@
     %b = "tt.splat"(%n) : (i32) -> tensor<64xi32>       ->     %c = "arith.addi"(%a, %a)
     %c = "arith.addi"(%a, %b)
 
-An op in the body of a loop or of an `if` may take the results of one before it. Loads are never merged: memory may have
-changed. Nor are ops with a region.
+An op in the body of a loop or of an `if` may take the results of one before it. Loads do where nothing between them
+writes, waits or keeps an order. Ops with a region are never merged.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.ir.effects import is_pure
+from deuteron.ir.effects import is_pure, is_removable
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
+
+Known = dict[Hashable, tuple[SSAValue, ...]]
 
 
 def _key(op: Operation) -> Hashable:
@@ -32,24 +34,31 @@ def _key(op: Operation) -> Hashable:
     )
 
 
-def _merge(block: Block, known: dict[Hashable, tuple[SSAValue, ...]]) -> None:
-    """`known`: what is computed before, which is as it was afterwards."""
-    added = []
+def _merge(block: Block, values: Known, loads: Known) -> None:
+    """`values`: what is computed before, which is as it was afterwards. `loads`: what has been loaded since the last op
+    that does more than read.
+    """
+    loads, added = dict(loads), []
     for op in list(block.ops):
+        only_reads = is_removable(op)
         for region in op.regions:
             for inner in region.blocks:
-                _merge(inner, known)
-        if op.regions or not op.results or not is_pure(op):
+                _merge(inner, values, loads if only_reads else {})
+        if not only_reads:
+            loads.clear()
             continue
-        key = _key(op)
+        if op.regions or not op.results:
+            continue
+        key, known = _key(op), values if is_pure(op) else loads
         earlier = known.get(key)
-        if earlier is None:
-            known[key] = tuple(op.results)
-            added.append(key)
-        else:
+        if earlier is not None:
             replace(op, earlier)
+            continue
+        known[key] = tuple(op.results)
+        if known is values:
+            added.append(key)
     for key in added:
-        del known[key]
+        del values[key]
 
 
 @dataclass(frozen=True)
@@ -60,4 +69,4 @@ class MergeCommonSubexpressions(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            _merge(function.regions[0].block, {})
+            _merge(function.regions[0].block, {}, {})
