@@ -148,3 +148,61 @@ def test_only_wide_scalar_offsets_are_added(check, type, op):
         %r = "tt.addptr"(%q, %j) : (!tt.ptr<f32>, {type}) -> !tt.ptr<f32>
         use %r : !tt.ptr<f32>""",
     )
+
+
+def reduced(condition: str, chosen: str) -> str:
+    return f"""
+        %r = "tt.reduce"(%x) <{{axis = 0 : i32}}> ({{
+        ^bb1(%a: f32, %b: f32):
+          %g = arith.cmpf ogt, %a, %b : f32
+          %l = arith.cmpf olt, %a, %b : f32
+          %n = arith.cmpf une, %a, %a : f32
+          %m = arith.cmpf une, %b, %b : f32
+          %c = "arith.ori"({condition}) : (i1, i1) -> i1
+          %y = "arith.select"(%c, {chosen}) : (i1, f32, f32) -> f32
+          "tt.reduce.return"(%y) : (f32) -> ()
+        }}) : (tensor<16xf32>) -> f32
+        use %r : f32"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "chosen", "found"),
+    [
+        ("%g, %n", "%a, %b", "arith.maximumf"),
+        ("%n, %l", "%a, %b", "arith.minimumf"),
+        ("%g, %m", "%a, %b", "arith.select"),  # of NaN, second
+        ("%g, %n", "%b, %a", "arith.select"),  # a minimum but for NaN
+        ("%g, %l", "%a, %b", "arith.select"),
+    ],
+)
+def test_a_reduction_that_compares_and_keeps_nan_is_by_maximum(check, condition, chosen, found):
+    check([Combine()], "%x: tensor<16xf32>", f'// CHECK: %y = "{found}"' + reduced(condition, chosen))
+
+
+def test_a_comparison_that_keeps_nan_stays_where_zeros_have_an_order(check):
+    check(
+        [Combine()],
+        "%a: f32, %b: f32",
+        """
+        // CHECK: arith.select
+        %g = arith.cmpf ogt, %a, %b : f32
+        %n = arith.cmpf une, %a, %a : f32
+        %c = "arith.ori"(%g, %n) : (i1, i1) -> i1
+        %y = "arith.select"(%c, %a, %b) : (i1, f32, f32) -> f32
+        use %y : f32""",
+    )
+
+
+@pytest.mark.parametrize(("widened", "is_combined"), [("arith.extui", True), ("arith.extsi", False)])
+def test_the_difference_of_two_bools_is_one_of_floats(check, widened, is_combined):
+    check(
+        [Combine()],
+        "%a: i1, %b: i1",
+        f"""
+        // CHECK: {"arith.subf" if is_combined else "arith.sitofp"}
+        %x = "{widened}"(%a) : (i1) -> i8
+        %y = "{widened}"(%b) : (i1) -> i8
+        %d = "arith.subi"(%x, %y) : (i8, i8) -> i8
+        %f = "arith.sitofp"(%d) : (i8) -> f32
+        use %f : f32""",
+    )

@@ -4,6 +4,8 @@
     select(mask, load(p, mask), other)      ->  load(p, mask, other)      where the load has no `other` of its own
     addptr(addptr(p, i), j)                 ->  addptr(p, i + j)          where i + j is a scalar's work, or known
     addptr(splat(p), splat(i))              ->  splat(addptr(p, i))
+    float(int(c) - int(d))                  ->  float(c) - float(d)       of bools: a sign, as Inductor writes it
+    select(a > b or a != a, a, b)           ->  maximum(a, b)             what a reduction combines: zeros have no order
 
 An accumulating dot rounds once less. Narrow offsets are only added where both are constants and their sum fits: each
 is widened to 64 bits by itself. Runs after common subexpressions are merged, so that equal masks are one value.
@@ -20,13 +22,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.ir.arith import SelectOp, constant_value
+from deuteron.ir.arith import CmpFOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.casts import ExtUIOp, SIToFPOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
+from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.tt.shape import SplatOp
-from deuteron.ir.types import bit_width_of, element_type_of, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, i1, shape_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.folding.memory import load_like
@@ -57,6 +61,34 @@ def combine_select(op: SelectOp) -> SSAValue | None:
         return None
     other = _available_at(load, op.false_value)
     return Builder.before(load).value(load_like(load, load.mask, other)) if other is not None else None
+
+
+def combine_extremum(op: SelectOp) -> SSAValue | None:
+    """In a reduction: of zeros of both signs it gives one or the other, by the order in which it combines."""
+    either, a, b = op.condition.owner, op.true_value, op.false_value
+    if not isinstance(op.parent_op(), ReduceOp) or not isinstance(either, arith.OrIOp):
+        return None
+    tests = [operand.owner for operand in either.operands]
+    if not all(isinstance(test, CmpFOp) for test in tests):
+        return None
+    said = {(test.predicate_name, *test.operands) for test in tests}
+    for predicate, extremum in (("ogt", arith.MaximumfOp), ("olt", arith.MinimumfOp)):
+        if said == {(predicate, a, b), ("une", a, a)}:
+            return Builder.before(op).value(extremum(a, b))
+    return None
+
+
+def combine_difference(op: SIToFPOp) -> SSAValue | None:
+    """Of two bools, whose integers have to be widened and converted."""
+    difference = op.input.owner
+    if not isinstance(difference, arith.SubiOp):
+        return None
+    widened = [operand.owner for operand in difference.operands]
+    if not all(isinstance(one, ExtUIOp) and element_type_of(one.input.type) == i1 for one in widened):
+        return None
+    builder, type = Builder.before(op), op.result.type
+    one, zero = builder.constant(1.0, type), builder.constant(0.0, type)
+    return builder.value(arith.SubfOp(*(builder.value(SelectOp(bool.input, one, zero)) for bool in widened)))
 
 
 def _available_at(op: Operation, value: SSAValue) -> SSAValue | None:
@@ -104,7 +136,8 @@ def _sum(builder: Builder, lhs: SSAValue, rhs: SSAValue) -> SSAValue | None:
 _COMBINE: dict[str, Callable[..., SSAValue | None]] = {
     arith.AddfOp.name: combine_dot,
     arith.AddiOp.name: combine_dot,
-    SelectOp.name: combine_select,
+    SelectOp.name: lambda op: combine_select(op) or combine_extremum(op),
+    SIToFPOp.name: combine_difference,
     AddPtrOp.name: combine_addptr,
 }
 
