@@ -344,3 +344,18 @@ def test_a_pointer_to_another_type_is_as_aligned(type, contiguity):
     for access in accesses:
         assert infos.of(access.ptr).contiguity == (contiguity,)
         assert infos.of(access.ptr).divisibility == (16 if contiguity == 64 else 4,)
+
+
+@triton.jit
+def gathered(x_ptr, out_ptr, n, VOLATILE: tl.constexpr):
+    i = tl.arange(0, 64)
+    number = tl.load(x_ptr + i // 8, mask=i < n, other=0.0, volatile=VOLATILE).to(tl.int32)
+    tl.store(out_ptr + number * 4 + i % 4, 0.0)
+
+
+@pytest.mark.parametrize(("hinted", "is_volatile", "equal"), [("n", False, 8), ("", False, 1), ("n", True, 1)])
+def test_what_is_loaded_is_the_same_where_address_and_mask_are(hinted, is_volatile, equal):
+    """The mask changes in groups that n divides."""
+    infos, (load, store) = infos_of(gathered, ["x_ptr", "out_ptr", hinted], VOLATILE=is_volatile)
+    assert infos.of(load.result).constancy == (equal,)
+    assert infos.of(store.ptr).contiguity == (min(4, equal),)

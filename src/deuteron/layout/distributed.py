@@ -9,7 +9,7 @@ slice_axis         what remains of a layout after a reduction along an axis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout, dim_names, log2, remembered
@@ -56,11 +56,17 @@ def blocked(
 
 
 def default_blocked(
-    shape: Sequence[int], num_warps: int, order: Sequence[int] | None = None, vector: int = 1, warp_size: int = 32
+    shape: Sequence[int],
+    num_warps: int,
+    order: Sequence[int] | None = None,
+    vector: int = 1,
+    warp_size: int = 32,
+    reduced: Collection[int] = (),
 ) -> LinearLayout:
     """A blocked layout with `vector` neighbouring elements of the fastest dimension in a thread.
 
-    Lanes cover the fastest dimension first, then the next; warps go to the slowest dimensions first.
+    Lanes cover the fastest dimension first, then the next; warps go to the slowest dimensions first, to those along
+    which the tile is reduced last: what several warps have of a sum they exchange.
     """
     order = list(order) if order is not None else list(reversed(range(len(shape))))
     size_per_thread = [1] * len(shape)
@@ -68,7 +74,7 @@ def default_blocked(
     remaining = [extent // size for extent, size in zip(shape, size_per_thread, strict=True)]
     threads = _deal(warp_size, remaining, order)
     remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
-    warps = _deal(num_warps, remaining, list(reversed(order)))
+    warps = _deal(num_warps, remaining, sorted(reversed(order), key=lambda axis: axis in reduced))
     return blocked(shape, size_per_thread, threads, warps, order)
 
 

@@ -5,6 +5,7 @@ a * b     every element divisible by the product of what divides each
 i // m    constant in groups that divide m, where i counts up from multiples of their size
 i % m     contiguous in such groups
 i < n     constant in groups that divide n
+load(p)   constant where the address, the mask and what is given for it are
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.function import function_of
-from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
-from deuteron.ir.types import bit_width_of, byte_width_of, i32, is_pointer, pointee_of, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, i32, is_block_pointer, is_pointer, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
 MAX_SHIFT = bit_width_of(i32) - 1  # a factor is positive in as many bits
@@ -218,6 +219,12 @@ def _same_groups(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     return AxisInfo(ones, ones, tuple(gcd(*groups) for groups in zip(*tiles, strict=True)) if tiles else ones)
 
 
+def _load(op: LoadOp, operands: list[AxisInfo]) -> AxisInfo:
+    """One address has one value; one that others may change is asked for as often as it is written."""
+    is_unknown = is_block_pointer(op.ptr.type) or op.is_volatile.value.data
+    return unknown(op.result) if is_unknown else _same_groups(op, operands)
+
+
 def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     return operands[0]
 
@@ -278,6 +285,7 @@ RULES: dict[type[Operation], Rule] = {
     TransOp: _trans,
     ConvertLayoutOp: _first,
     AddPtrOp: _addptr,
+    LoadOp: _load,
     arith.AddiOp: _add,
     arith.SubiOp: _sub,
     arith.MuliOp: _mul,

@@ -21,7 +21,7 @@ from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.analysis.axis.axis_rules import RULES, Rule
 from deuteron.ir.arith import SelectOp
 
-FEW = 8  # elements from one to the next: of fp32 they are a sector of memory
+FEW = 16  # elements from one to the next: of 16 bits they are a sector of memory
 
 
 def _counts_up(op: Operation, operands: list[AxisInfo]) -> AxisInfo:

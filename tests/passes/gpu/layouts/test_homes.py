@@ -19,6 +19,11 @@ SETUP = f"""
     %rows = "tt.broadcast"(%row) : (tensor<1x64xi32>) -> tensor<64x64xi32>
     %base = "tt.splat"(%p) : (!tt.ptr<f32>) -> {POINTERS}
     %along_rows = "tt.addptr"(%base, %rows) : ({POINTERS}, tensor<64x64xi32>) -> {POINTERS}
+    %far = "arith.constant"() <{{value = dense<64> : tensor<64x64xi32>}}> : () -> tensor<64x64xi32>
+    %below = "tt.trans"(%rows) <{{order = array<i32: 1, 0>}}> : (tensor<64x64xi32>) -> tensor<64x64xi32>
+    %offsets = "arith.muli"(%below, %far) : (tensor<64x64xi32>, tensor<64x64xi32>) -> tensor<64x64xi32>
+    %matrix = "tt.addptr"(%along_rows, %offsets) : ({POINTERS}, tensor<64x64xi32>) -> {POINTERS}
+    %transposed = "tt.trans"(%matrix) <{{order = array<i32: 1, 0>}}> : ({POINTERS}) -> {POINTERS}
     %columns = "tt.trans"(%along_rows) <{{order = array<i32: 1, 0>}}> : ({POINTERS}) -> {POINTERS}
     %zeros = "arith.constant"() <{{value = dense<0.0> : {TILE}}}> : () -> {TILE}
     %scalar = "arith.constant"() <{{value = 1.0 : f32}}> : () -> f32
@@ -80,9 +85,41 @@ def gather(name: str, numbers: str) -> str:
 
 def test_a_load_of_which_no_elements_are_neighbours_is_at_home_where_its_addresses_are():
     """However wide the accesses are that load the numbers: no addresses are exchanged."""
-    homes = homes_of(load("x", "%along_rows") + load("y", "%columns") + gather("a", "%x") + gather("b", "%y"))
+    homes = homes_of(load("x", "%matrix") + load("y", "%transposed") + gather("a", "%x") + gather("b", "%y"))
     assert homes["x"] != homes["y"]
     assert homes["a"] == homes["x"] and homes["b"] == homes["y"]
+
+
+def test_numbers_at_few_addresses_are_loaded_wherever_they_are_needed():
+    """Of one row, repeated: 64 addresses."""
+    homes = homes_of(load("x", "%along_rows") + gather("a", "%x"))
+    assert homes["x"] is None and homes["a"] is not None
+
+
+def test_columns_that_are_reduced_are_shared_out_to_warps_before_rows():
+    assert homes_of(load("x", "%matrix"))["x"].of("warp") == ((1, 0), (2, 0))
+    assert homes_of(load("x", "%matrix") + reduced("x", axis=0))["x"].of("warp") == ((0, 32), (1, 0))
+    assert homes_of(load("x", "%matrix") + reduced("x", axis=1))["x"].of("warp") == ((1, 0), (2, 0))
+
+
+def reduced(name: str, axis: int) -> str:
+    return f"""
+    %sum = "tt.reduce"(%{name}) <{{axis = {axis} : i32}}> ({{
+    ^bb2(%a: f32, %b: f32):
+      %ab = "arith.addf"(%a, %b) : (f32, f32) -> f32
+      "tt.reduce.return"(%ab) : (f32) -> ()
+    }}) : ({TILE}) -> tensor<64xf32>"""
+
+
+def test_a_thread_has_whole_rows_of_what_is_computed_and_reduced():
+    homes = homes_of(reduced("zeros", axis=1))
+    assert homes["sum"] == slice_axis(default_blocked([64, 64], 4), 1)
+    narrow = "tensor<256x16xf32>"
+    homes = homes_of(
+        f'%few = "arith.constant"() <{{value = dense<0.0> : {narrow}}}> : () -> {narrow}'
+        + reduced("few", axis=1).replace(TILE, narrow).replace("tensor<64xf32>", "tensor<256xf32>")
+    )
+    assert not any(homes["sum"].free_bits().values())
 
 
 def test_a_load_is_not_repeated_in_all_threads_that_hold_its_address():

@@ -10,7 +10,7 @@ reduction  that of its operand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
@@ -25,6 +25,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
 from deuteron.layout.distributed import (
     default_blocked,
+    in_columns,
     multiply_add_operand,
     square_blocked,
     transposing_blocked,
@@ -45,6 +46,17 @@ def default_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     return default_blocked(shape_of(type), config.num_warps, warp_size=config.machine.warp_size)
 
 
+def reduced_layout(type: Attribute, axis: int, config: GPUConfig) -> LinearLayout:
+    """The layout of a tile that is computed of numbers alone, and reduced: each thread has whole rows, if there are as
+    many.
+    """
+    shape = shape_of(type)
+    if _num_elements(shape) // shape[axis] < config.num_threads:
+        return default_layout(type, config)
+    fast = max(one for one in range(len(shape)) if one != axis)
+    return in_columns(shape, config.num_warps, axis, fast, vector=1, warp_size=config.machine.warp_size)
+
+
 def memory_layout(
     pointer: SSAValue,
     info: AxisInfoAnalysis,
@@ -52,11 +64,12 @@ def memory_layout(
     stored_along: int | None = None,
     least_bytes: int = 0,
     is_gathered: bool = False,
+    reduced: Collection[int] = (),
 ) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
     An access has `least_bytes` even if not all threads are busy then. Where it `is_gathered`, a load, each address is
-    loaded once for the elements of a thread.
+    loaded once for the elements of a thread. `reduced`: the dimensions along which tiles of this shape are.
     """
     shape, order = shape_of(pointer.type), _access_order(pointer, info)
     size = byte_width_of(pointee_of(pointer.type))
@@ -71,7 +84,7 @@ def memory_layout(
     held = min(MAX_BYTES // size, busy, shape[fast]) if is_gathered else vector
     if held > vector and _is_gathered_in_half(pointer, fast, held, vector, info):
         vector = held
-    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
+    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size, reduced)
 
 
 def _is_gathered_in_half(pointer: SSAValue, axis: int, held: int, vector: int, info: AxisInfoAnalysis) -> bool:

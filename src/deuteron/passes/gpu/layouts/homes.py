@@ -14,6 +14,7 @@ the loop's body yields it, else where it enters, else where its users want it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
@@ -37,12 +38,19 @@ from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile, num_elements_of
+from deuteron.ir.types import is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import uses_mma
-from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
+from deuteron.passes.gpu.layouts.anchors import (
+    AnyDot,
+    block_layout,
+    default_layout,
+    dot_layouts,
+    memory_layout,
+    reduced_layout,
+)
 from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots, has_dots
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
@@ -70,6 +78,7 @@ class Homes:
         self.fed_to_dots = fed_to_dots(func)
         self._has_dots = has_dots(func)
         self._addresses = _addresses_only(func)
+        self._reduced = _reduced_axes(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
@@ -79,12 +88,13 @@ class Homes:
         return self._homes.get(value)
 
     def may_load_again(self, load: LoadOp) -> bool:
-        """Whether a load may be done several times: of few elements, which nothing changes meanwhile. What other
+        """Whether a load may be done several times: at few addresses, where nothing changes meanwhile. What other
         programs store one of the loads may see, and another one not.
         """
         if load.is_volatile.value.data or read_by(load).shares(self._written):
             return False
-        return num_elements_of(load.result.type) <= self._config.num_threads
+        num_addresses = num_elements_of(load.result.type) // prod(self._info.of(load.ptr).constancy)
+        return num_addresses <= self._config.num_threads
 
     def is_remade(self, op: Operation) -> bool:
         """Whether an op is made anew for each layout that is demanded of it."""
@@ -144,7 +154,8 @@ class Homes:
         stored_along = _stored_along(op)
         is_copied = copied or stored_along is not None
         is_gathered = isinstance(op, LoadOp) and not is_copied and not op.is_volatile.value.data
-        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered)
+        reduced = self._reduced.get(shape_of(op.operands[0].type), frozenset())
+        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered, reduced)
         return coalesced if is_copied else self._of_scattered(op.operands[0]) or coalesced
 
     def _of_scattered(self, pointer: SSAValue) -> LinearLayout | None:
@@ -196,7 +207,11 @@ class Homes:
             return self.get(op.results[0])
         tiles = [operand for operand in op.operands if is_tile(operand.type)]
         homes = [home for home in self._of_all(tiles) if home is not None]
-        return homes[0] if homes else default_layout(tiles[0].type, self._config) if tiles else None
+        if homes or not tiles:
+            return next(iter(homes), None)
+        if isinstance(op, ReduceOp):
+            return reduced_layout(tiles[0].type, op.axis.value.data, self._config)
+        return default_layout(tiles[0].type, self._config)
 
     # -- the forward sweep ---
 
@@ -361,6 +376,15 @@ def _addresses_only(func: FuncOp) -> set[SSAValue]:
             loads = following.get(op.results[0], 0)
         following.update({operand: max(loads, following.get(operand, 0)) for operand in made_of})
     return {value for value in addresses - others if following[value] <= MOST_FOLLOWING}
+
+
+def _reduced_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:
+    """The axes along which tiles of a shape are reduced."""
+    axes: dict[tuple[int, ...], frozenset[int]] = {}
+    for op in nested_ops(func, ReduceOp):
+        shape = shape_of(op.srcs[0].type)
+        axes[shape] = axes.get(shape, frozenset()) | {op.axis.value.data}
+    return axes
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:
