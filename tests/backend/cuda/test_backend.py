@@ -202,7 +202,7 @@ def test_an_op_without_a_rule_is_an_error_with_a_way_out():
   "tt.func"() <{sym_name = "k", function_type = (i32, i32) -> (), sym_visibility = "public"}> ({
   ^bb0(%a: i32, %b: i32):
     %s, %c = "arith.addui_extended"(%a, %b) : (i32, i32) -> (i32, i1)
-    "tt.assert"(%c) <{message = "carry"}> : (i1) -> ()
+    "tt.assert"(%c) <{message = "carry", always}> : (i1) -> ()
     "tt.return"() : () -> ()
   }) : () -> ()
 }) : () -> ()

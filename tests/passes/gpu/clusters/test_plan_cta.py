@@ -259,7 +259,7 @@ def refused(x, out, n, CASE: tl.constexpr):
         tl.store(out + i, tl.load(x + i))
         tl.debug_barrier()
     if CASE == "reversed":
-        tl.store(x + i, tl.sum(tl.load(x + i)) + tl.load(x + i))
+        tl.store(x + i, tl.sum(tl.load(x + 15 - i)) + tl.load(x + i))
     if CASE == "both axes":
         square = i[:, None] * 16 + i[None, :]
         tile = tl.load(x + square)

@@ -129,8 +129,8 @@ def test_every_op_is_in_loops(tmp_path, name):
 @deuteron.jit
 def squared(x, out, N: tl.constexpr):
     at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
-    square = tl.dot(tl.load(x + at), tl.load(x + at))
-    tl.store(out + at, tl.dot(square, tl.load(x + at)))
+    square = tl.dot(tl.load(x + at), tl.load(x + N + at))
+    tl.store(out + at, tl.dot(square, tl.load(x + 2 * N + at)))
 
 
 @pytest.mark.parametrize(("least", "products"), [(1 << 20, 512), (-(1 << 20), 64)])
