@@ -1,6 +1,8 @@
 """Which ops have to wait, on ops of shared memory in order."""
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition
 
 from deuteron.analysis.shared_memory.shared_hazards import Access, HazardAnalysis
@@ -11,7 +13,7 @@ from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, SharedLinearEncodingAttr
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
-from deuteron.ir.types import i32
+from deuteron.ir.types import i1, i32
 from deuteron.layout.distributed import default_blocked
 from deuteron.layout.shared import row_major
 
@@ -84,6 +86,19 @@ class UnknownOp(IRDLOperation):
     """An op that does not say what it touches."""
 
     name = "tt.unknown"
+
+
+def test_what_a_condition_loads_is_pending_after_the_loop():
+    """A barrier at the end of each iteration does not come after the last condition."""
+    kernel, asked, done = Kernel(), Block(), Block()
+    kernel.add(scf.WhileOp([], [], Region(asked), Region(done)))
+    inside = Builder.at_end(asked)
+    inside.insert(LocalLoadOp(kernel.first.result, TILE))
+    inside.insert(scf.ConditionOp(inside.constant(True, i1)))
+    Builder.at_end(done).insert(BarrierOp())
+    Builder.at_end(done).insert(scf.YieldOp())
+    store = kernel.store(kernel.first)
+    assert kernel.waiting() == {store}
 
 
 def test_what_is_not_known_waits_and_is_waited_for():

@@ -123,18 +123,25 @@ class GlobalHazards:
         count = len(self.needs_barrier)
         pending |= self._settled.get((loop, count), frozenset())
         while True:
-            after = pending
-            for region in loop.regions:
-                after = self._block(region.block, after)
-            after = frozenset(self._left_behind(access, loop) for access in after)
-            if after <= pending:
+            at_end, following = self._iteration(loop, pending)
+            if following <= pending:
                 if len(self.needs_barrier) == count:
                     self._settled[loop, count] = pending
-                return pending
-            pending |= after
+                return at_end
+            pending |= following
 
-    def _left_behind(self, access: Access, loop: Operation) -> Access:
-        return replace(access, past=access.past | {loop}) if loop.is_ancestor(access.op) else access
+    def _iteration(self, loop: scf.ForOp | scf.WhileOp, pending: Pending) -> tuple[Pending, Pending]:
+        """What is pending after the loop, if it ends with this iteration, and what the next one begins with."""
+        if isinstance(loop, scf.ForOp):
+            return pending, self._left_behind(self._block(loop.body.block, pending), loop)
+        asked = self._block(loop.before_region.block, pending)
+        done = self._block(loop.after_region.block, asked)
+        return self._left_behind(asked, loop), self._left_behind(done, loop)
+
+    def _left_behind(self, pending: Pending, loop: Operation) -> Pending:
+        return frozenset(
+            replace(access, past=access.past | {loop}) if loop.is_ancestor(access.op) else access for access in pending
+        )
 
     def _access(self, op: Operation, pending: Pending) -> Pending:
         accesses = self._accesses.get(op, ())

@@ -107,8 +107,12 @@ class _Copies:
                 after = self._block(region.block, after)
             after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
             if after <= copies:
-                return _renamed(copies, lambda index: buffer_index.after(index, loop))
+                return _renamed(self._at_end(loop, copies), lambda index: buffer_index.after(index, loop))
             copies |= after
+
+    def _at_end(self, loop: Operation, copies: InFlight) -> InFlight:
+        """What is in flight where a loop ends: in front of an iteration, or after the condition of one."""
+        return self._block(loop.before_region.block, copies) if isinstance(loop, scf.WhileOp) else copies
 
 
 def _touched(op: Operation) -> list[SSAValue]:

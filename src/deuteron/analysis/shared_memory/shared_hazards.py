@@ -115,10 +115,8 @@ class HazardAnalysis:
         return pending
 
     def _op(self, op: Operation, pending: Pending) -> Pending:
-        if isinstance(op, scf.ForOp):
-            return self._loop(op, [op.body.block], pending)
-        if isinstance(op, scf.WhileOp):
-            return self._loop(op, [op.before_region.block, op.after_region.block], pending)
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            return self._loop(op, pending)
         if isinstance(op, scf.IfOp):
             branches = [self._block(region.block, pending) for region in op.regions if region.blocks]
             return frozenset().union(*branches, pending if len(branches) < 2 else ())
@@ -137,26 +135,30 @@ class HazardAnalysis:
             return _overtaken(pending, WRITE)
         return self._access(op, pending)
 
-    def _loop(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+    def _loop(self, loop: Operation, pending: Pending) -> Pending:
         """Once for what is pending and the barriers so far: loops in loops would take 2 to the power of their depth."""
         key = loop, pending, len(self.needs_barrier), self._decides
         if key not in self._after:
-            self._after[key] = self._follow_loop(loop, blocks, pending)
+            self._after[key] = self._follow_loop(loop, pending)
         return self._after[key]
 
-    def _follow_loop(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+    def _follow_loop(self, loop: Operation, pending: Pending) -> Pending:
         """Where a barrier has to be is decided when it is known what every iteration may meet: one that the first few
         seem to need can be saved by one before it that later ones need.
         """
         while True:
-            stable = self._stable(loop, blocks, pending)
+            stable = self._stable(loop, pending)
             count = len(self.needs_barrier)
             if self._decides:
-                self._body(blocks, stable)
+                self._body(loop, stable)
             if count == len(self.needs_barrier):
-                return _renamed(stable, lambda index: buffer_index.after(index, loop))
+                return _renamed(self._at_end(loop, stable), lambda index: buffer_index.after(index, loop))
 
-    def _stable(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+    def _at_end(self, loop: Operation, pending: Pending) -> Pending:
+        """What is pending where a loop ends: in front of an iteration, or after the condition of one."""
+        return self._block(loop.before_region.block, pending) if isinstance(loop, scf.WhileOp) else pending
+
+    def _stable(self, loop: Operation, pending: Pending) -> Pending:
         """The accesses that an iteration may meet, given the barriers so far. With these, loops around it only add to
         what is pending.
         """
@@ -164,7 +166,7 @@ class HazardAnalysis:
         pending |= self._settled.get(key, frozenset())
         decides, self._decides = self._decides, False
         while True:
-            after = self._body(blocks, pending)
+            after = self._body(loop, pending)
             after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
             if after <= pending:
                 self._decides = decides
@@ -172,9 +174,9 @@ class HazardAnalysis:
                 return pending
             pending = pending | after
 
-    def _body(self, blocks: list[Block], pending: Pending) -> Pending:
-        for block in blocks:
-            pending = self._block(block, pending)
+    def _body(self, loop: Operation, pending: Pending) -> Pending:
+        for region in loop.regions:
+            pending = self._block(region.block, pending)
         return pending
 
     def _access(self, op: Operation, pending: Pending) -> Pending:

@@ -312,3 +312,23 @@ def through_null(N: tl.constexpr):
 
 def test_nobody_waits_for_what_is_stored_through_null():
     assert barriers(through_null, N=128) == []
+
+
+@deuteron.jit
+def asked_before(x, n, KIND: tl.constexpr, N: tl.constexpr):
+    """What a condition of a loop loads, and a barrier at the end of its iterations; then a store to the same place."""
+    i, left = tl.arange(0, N), n
+    while (tl.load(x + 29) > left) & (left > 0):
+        left -= 1
+        tl.debug_barrier()
+    if KIND == "atomics":
+        tl.atomic_xor(x + (i * 5 + 3) % N, left)
+    elif KIND == "other":
+        tl.store(x + N + i, left)
+    else:
+        tl.store(x + i, left)
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("stores", ["tt.store"]), ("atomics", ["tt.atomic_rmw"]), ("other", [])])
+def test_what_the_condition_of_a_loop_loads_is_pending_after_it(kind, needed):
+    assert barriers(asked_before, PLACES, 3, KIND=kind, N=256, num_warps=4)[1:] == needed
