@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from backend.cuda.launching import compile_for
 
+import deuteron
+import deuteron.language as tl
 from deuteron.backend.cuda.assembler import ptxas
 from deuteron.backend.cuda.assembler.ptxas import assemble, known_defects
-from deuteron.errors import AssemblerError, UsageError
+from deuteron.errors import AssemblerError, OutOfResources, UsageError
 
 OF_REGISTERS = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, {%r5,%r6,%r7,%r8}, %rd1, p, 1, 1, 0;"
@@ -33,6 +37,21 @@ def test_what_ptxas_does_not_accept_is_an_error_of_its_own():
     """Autotuners of other programs go on with another configuration after it (Triton's name is PTXASError)."""
     with pytest.raises(AssemblerError, match="ptxas does not accept the PTX for sm_90a"):
         assemble(".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { nonsense; }\n", "sm_90a")
+
+
+@deuteron.jit
+def square(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    places = i[:, None] * N + i[None, :]
+    tile = tl.load(x + places)
+    tl.store(out + places, tl.dot(tile, tile))
+
+
+def test_fewer_registers_than_an_instruction_takes():
+    """What an option leaves too few of is no defect: autotuners go on with another configuration."""
+    x, out = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
+    with pytest.raises(OutOfResources, match="registers per thread: the kernel needs .*, the target has 32"):
+        _ = compile_for("cuda:90", square, x, out, N=64, num_warps=4, maxnreg=32).asm["cubin"]
 
 
 def test_where_ptxas_is_ended_that_is_no_defect_of_the_kernel_s_code(tmp_path, monkeypatch):

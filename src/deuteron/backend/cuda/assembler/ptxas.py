@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.assembler.toolkit import find_tool
-from deuteron.errors import AssemblerError, CompilationError, Location, UsageError
+from deuteron.errors import AssemblerError, CompilationError, Location, OutOfResources, UsageError
 from deuteron.settings import settings
 from deuteron.trusted_files import kept
 
@@ -43,6 +43,8 @@ _MARKS = ("// begin inline asm", "// end inline asm")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+(".*)')
 _VERSION = re.compile(r"^\.version [\d.]+", re.MULTILINE)
+# What `maxnreg`, or the number of threads, leaves of registers, and how many one instruction takes.
+_FEW_REGISTERS = re.compile(r"Insufficient registers \((\d+)\) to compile.*register target of (\d+)")
 _NEWER_VERSION = re.compile(r"requires PTX ISA \.version (\d+)\.(\d+) or later")
 
 
@@ -127,6 +129,9 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, process: AssemblerProc
     newer = [(int(major), int(minor)) for major, minor in _NEWER_VERSION.findall(done.report)]
     if newer:
         return assemble(_VERSION.sub(".version {}.{}".format(*max(newer)), ptx, count=1), name, fp_fusion)
+    few = [(int(limit), int(needed)) for limit, needed in _FEW_REGISTERS.findall(done.report)]
+    if few:
+        raise OutOfResources(max(needed for _, needed in few), few[0][0], "registers per thread")
     if done.status != 0 or done.image is None:
         _refuse_assembly(ptx, name, done.report)
         raise AssemblerError(f"ptxas does not accept the PTX for {name}: {_errors(done.report)}")
