@@ -2,10 +2,12 @@
 
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Region
 
+from deuteron.analysis.shared_memory.copy_waits import check_copies
 from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis
+from deuteron.errors import IRError
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
@@ -13,7 +15,7 @@ from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, SharedLinear
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
 from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
-from deuteron.ir.types import PointerType, i32
+from deuteron.ir.types import PointerType, i1, i32
 from deuteron.layout.distributed import default_blocked
 from deuteron.layout.shared import row_major
 
@@ -99,3 +101,19 @@ def test_indices_of_which_nothing_is_known_may_be_equal():
     loop.read(loop.block.args[0])
     copy = loop.copy(loop.func.args[1])
     assert copy in loop.waiting()
+
+
+def test_a_copy_that_a_condition_begins_is_in_flight_after_the_loop():
+    """The last condition is not followed by the wait of an iteration."""
+    loop, asked, done = Loop(2), Block(), Block()
+    index = loop.func.args[1]
+    loop.outside.insert(scf.WhileOp([], [], Region(asked), Region(done)))
+    condition = Builder.at_end(asked)
+    loop.copy(index, condition)
+    condition.insert(scf.ConditionOp(condition.constant(True, i1)))
+    Builder.at_end(done).insert(AsyncWaitOp(0))
+    Builder.at_end(done).insert(scf.YieldOp())
+    loop.outside.insert(LocalLoadOp(loop.at(index, loop.outside), TILE))
+    loop.outside.insert(ReturnOp())
+    with pytest.raises(IRError, match="what a copy in flight writes"):
+        check_copies(ModuleOp([loop.func]))
