@@ -72,3 +72,9 @@ def test_parameters_get_names_that_c_and_cxx_have():
 def test_a_name_that_no_function_can_have(name: str):
     with pytest.raises(UsageError, match="give another one with --out-name"):
         check_function_name(name)
+
+
+@pytest.mark.parametrize("name", ["deuteron_stream", "deuteron_set_executor", "DEUTERON_SUCCESS", "deuteron_mine"])
+def test_names_that_headers_have_or_may_get(name: str):
+    with pytest.raises(UsageError, match="give another one with --out-name"):
+        check_function_name(name)

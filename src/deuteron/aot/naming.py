@@ -86,7 +86,7 @@ def value_identifier(text: str) -> str:
 def is_function_name(name: str) -> bool:
     """Whether a C function can be called that, in any program."""
     is_taken = _is_reserved(name) or name in C_LIBRARY or name in OWN_PARAMETERS
-    return not is_taken and not _OF_COMPILERS.match(name) and _IDENTIFIER.fullmatch(name) is not None
+    return not is_taken and not _is_prefix_taken(name) and _IDENTIFIER.fullmatch(name) is not None
 
 
 def is_namespace(name: str) -> bool:
@@ -125,4 +125,5 @@ def _is_reserved(name: str) -> bool:
 
 
 def _is_prefix_taken(name: str) -> bool:
+    """Whether it begins as the names of the headers that are written, or as those of compilers."""
     return name.startswith(("deuteron_", "DEUTERON_")) or _OF_COMPILERS.match(name) is not None
