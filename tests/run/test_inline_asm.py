@@ -340,7 +340,7 @@ def test_malformed(executor, poisoned, asm, constraints, pack, message):
 @pytest.mark.parametrize(
     ("asm", "message"),
     [
-        ("mov.u32 $0, %smid;", "'mov.u32 %o0, %smid;' is not known where there is no PTX"),
+        ("mov.u32 $0, %smid;", "'mov.u32 %o0, %smid;' is not known .*, for the special register '%smid'"),
         ("ld.global.b32 $0, [$1];", "'ld.global.b32 %o0, \\[%o1\\];' is not known"),
         ("add.rz.f32 $0, $1, $1;", "for '.rz' here"),
         ("{ L: bra L; }", "is not known where there is no PTX, for 'bra'"),
@@ -354,6 +354,28 @@ def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
     with pytest.raises(CompilationError, match=message) as caught:
         asm_kernel[(1,)](poisoned("int32", 8), poisoned("int32", 8), asm, "=r,r", 1, 8)
     assert caught.value.location.file == __file__
+
+
+@triton.jit
+def clock_kernel(ready_ptr, waited_ptr, places_ptr, timeout, N: tl.constexpr):
+    start = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, is_pure=False, pack=1)
+    now, is_ready = start, tl.load(ready_ptr, volatile=True) != 0
+    while (not is_ready) and now - start < timeout:
+        now = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, is_pure=False, pack=1)
+        is_ready = tl.load(ready_ptr, volatile=True) != 0
+    tl.store(waited_ptr, now - start)
+    x = tl.arange(0, N)
+    asm: tl.constexpr = "{ .reg .u64 t; mov.u64 t, %globaltimer; xor.b64 t, t, t; cvt.u32.u64 $0, t; or.b32 $0, $0, $1; }"
+    tl.store(places_ptr + x, tl.inline_asm_elementwise(asm, "=r,r", [x], tl.int32, is_pure=False, pack=1))
+
+
+@pytest.mark.parametrize("is_ready", [False, True])
+def test_the_clock(poisoned, is_ready):
+    """A wait with a limit of time, as in programs that wait for others; and in a tile, once for all elements."""
+    waited, places = poisoned("int64", 1), poisoned("int32", 16)
+    clock_kernel[(1,)](np.full(1, is_ready, np.int32), waited, places, 50, 16)
+    assert (waited[0] == 0) if is_ready else (waited[0] >= 50)
+    np.testing.assert_array_equal(places, np.arange(16))
 
 
 @triton.jit

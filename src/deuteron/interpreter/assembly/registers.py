@@ -20,8 +20,10 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.convert import BitcastOp
+from deuteron.ir.tt.program import GlobalTimerOp
+from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import bf16, bit_width_of, f16, f32, f64, i1, i8, i16, i32, i64, tile, with_element_type
-from deuteron.ptx.syntax import Function, Immediate, Instruction, Negated, Operand, Register, Vector
+from deuteron.ptx.syntax import Function, Immediate, Instruction, Negated, Operand, Register, Special, Vector
 
 INTEGERS: dict[str, Attribute] = {
     f"{kind}{bits}": type for kind in "bsu" for bits, type in ((8, i8), (16, i16), (32, i32), (64, i64))
@@ -91,11 +93,20 @@ class Registers:
         if isinstance(operand, Vector):
             each = f"b{bit_width_of(element) // len(operand.elements)}"
             return self.bits(self.joined([self.read(part, each) for part in operand.elements]), element)
+        if isinstance(operand, Special):
+            return self.bits(self.resized(self._special(operand), bit_width_of(element)), element)
         if not isinstance(operand, Register):
             raise self.refusal("an operand that is no register or number")
         if operand.index not in self.values:
             raise self.refusal("a register that nothing has been written to")
         return self.bits(self.resized(self.values[operand.index], bit_width_of(element)), element)
+
+    def _special(self, operand: Special) -> SSAValue:
+        """A special register in 64 bits: nanoseconds of the clock, read once for all elements."""
+        if operand.name != "%globaltimer":
+            raise self.refusal(f"the special register '{operand.name}'")
+        clock = self._b.value(GlobalTimerOp())
+        return self._b.value(SplatOp(clock, self._shape)) if self._shape else clock
 
     def _immediate(self, operand: Immediate, element: Attribute) -> SSAValue:
         if element not in FLOATS.values():
