@@ -365,7 +365,9 @@ def clock_kernel(ready_ptr, waited_ptr, places_ptr, timeout, N: tl.constexpr):
         is_ready = tl.load(ready_ptr, volatile=True) != 0
     tl.store(waited_ptr, now - start)
     x = tl.arange(0, N)
-    asm: tl.constexpr = "{ .reg .u64 t; mov.u64 t, %globaltimer; xor.b64 t, t, t; cvt.u32.u64 $0, t; or.b32 $0, $0, $1; }"
+    asm: tl.constexpr = (
+        "{ .reg .u64 t; mov.u64 t, %globaltimer; xor.b64 t, t, t; cvt.u32.u64 $0, t; or.b32 $0, $0, $1; }"
+    )
     tl.store(places_ptr + x, tl.inline_asm_elementwise(asm, "=r,r", [x], tl.int32, is_pure=False, pack=1))
 
 
