@@ -76,6 +76,8 @@ CALLED_OTHERWISE = {
     "matmul": "Use tl.dot(a, b).",
     "mean": "Use tl.sum(x, axis) / n.",
     "relu": "Use tl.maximum(x, 0.0).",
+    "reverse": "Use tl.flip(x, axis).",
+    **dict.fromkeys(("take", "index_select"), "Use tl.gather(x, index, axis)."),
     "power": "Multiply, or use libdevice.pow(x, y).",
 }
 """Functions that array libraries have in their module, and the language has by another name, or not."""

@@ -110,10 +110,17 @@ def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
             x = insert_dimension(ctx, x, axis)
         elif item != slice(None):
             raise ctx.error(
-                f"A tile is indexed with None and : only, got {_index_text(item)}. "
-                "Select elements with a mask and tl.sum, or load them through a pointer."
+                f"A tile is indexed with None and : only, got {_index_text(item)}. {_instead_of_index(item)}"
             )
     return x
+
+
+def _instead_of_index(item: Value) -> str:
+    if isinstance(item, Tensor) and item.shape and item.dtype.is_int() and not item.dtype.is_bool():
+        return "Take elements at the places in a tile with tl.gather(x, index, axis), or load them through a pointer."
+    if item == slice(None, None, -1):
+        return "Turn an axis round with tl.flip(x, axis)."
+    return "Select elements with a mask and tl.sum, or load them through a pointer."
 
 
 def _without_ellipsis(ctx: Context, x: Tensor, items: Sequence[Value]) -> Sequence[Value]:
