@@ -17,6 +17,7 @@ TYPES: dict[str, type] = {
     "bf16": np.uint16,
     "f16x2": np.uint32,
     "bf16x2": np.uint32,
+    "f32x2": np.uint64,
     "e4m3x2": np.uint16,
     "e5m2x2": np.uint16,
     "tf32": np.uint32,

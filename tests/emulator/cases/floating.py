@@ -208,6 +208,7 @@ CASES = [
 
 # Of sm_100 and later: no GPU that the others were compared with has them.
 _MIXED = {"a": np.float16, "b": np.float16, "c": _R}
+_TWO = "mov.b64 w0, {a, b}; mov.b64 w1, {b, a};"
 LATER_CASES = [
     numpy_case("add.f32.f16", "add.rn.f32.f16 d, a, c;", lambda a, b, c: a.astype(_R) + c, _MIXED, _R),
     numpy_case("sub.f32.f16", "sub.f32.f16 d, a, c;", lambda a, b, c: a.astype(_R) - c, _MIXED, _R),
@@ -220,5 +221,13 @@ LATER_CASES = [
         lambda a, c: np.clip(np.nan_to_num(ROUNDED["add_rz"](a.astype(_R), c), nan=0.0), 0, 1) + _R(0),
         {"a": ml_dtypes.bfloat16, "c": _R},
         _R,
+    ),
+    _f32("fma.f32x2", _TWO + "fma.rn.f32x2 w0, w0, w1, w0; mov.b64 {t0, d}, w0;", lambda a, b: fma(b, a, b), 2),
+    _f32("add.f32x2", _TWO + "add.rz.f32x2 w0, w0, w1; mov.b64 {d, t0}, w0;", ROUNDED["add_rz"], 2),
+    _f32(
+        "mul.ftz.f32x2",
+        _TWO + "mul.rn.ftz.f32x2 w0, w0, w0; mov.b64 {t0, d}, w0;",
+        lambda a, b: _flush(_flush(b) * _flush(b)),
+        2,
     ),
 ]

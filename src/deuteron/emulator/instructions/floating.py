@@ -1,6 +1,7 @@
 """float32 and float64 arithmetic: add, sub, mul, fma, mad, div, neg, abs, min, max, sqrt, rcp, rsqrt, copysign, testp.
 
     fma.rn.ftz.f32 %r4, %r1, %r2, %r3;       one rounding; .ftz flushes subnormal inputs and results
+    fma.rn.f32x2 %rd4, %rd1, %rd2, %rd3;     of sm_100 and later: two float32 in 64 bits
 
 Approximate forms (`div.full`, `rcp.approx`) are computed exactly rounded, which is within their documented error.
 """
@@ -57,7 +58,20 @@ def _make(d: Decoding, type: str, function: Callable, count: int) -> Callable:
         function = with_flush(function)
     if d.flag("sat"):
         function = saturate(function)
+    if type == "f32x2":
+        d.moves_parts(8)
+        return elementwise(d, in_pairs(function), "b64", *["b64"] * count)
     return elementwise(d, function, type, *[type] * count)
+
+
+def in_pairs(function: Callable) -> Callable:
+    """A function of float32, of the two in 64 bits each."""
+
+    def apply(*arguments: np.ndarray) -> np.ndarray:
+        values = function(*[np.ascontiguousarray(bits)[..., None].view(np.float32) for bits in arguments])
+        return np.ascontiguousarray(values).view(np.uint64)[..., 0]
+
+    return apply
 
 
 def rounded(name: str, mode: str) -> Callable:
