@@ -34,7 +34,7 @@ def registers_of(value: SSAValue) -> int:
 
 def most_registers(op: Operation) -> int:
     """Of the largest tile that an op gives or takes."""
-    return max([registers_of(value) for value in (*op.results, *op.operands) if is_tile(value.type)], default=1)
+    return max([registers_of(value) for value in (*op.results, *op._operands) if is_tile(value.type)], default=1)
 
 
 def is_wider_than_threads(value: SSAValue) -> bool:

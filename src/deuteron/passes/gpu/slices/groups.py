@@ -306,7 +306,13 @@ def is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
         return True
     if value not in known:
         op = value.owner
-        is_plain = isinstance(op, Operation) and (is_flexible(op) or isinstance(op, ConstantOp)) and is_pure(op)
-        is_cheap = is_plain and _has_known_value(op) and cost_of(op) <= 2 * registers_of(value)
-        known[value] = is_cheap and all(is_index(operand, known) for operand in op.operands)
+        known[value] = isinstance(op, Operation) and _computes_index(op, known)
     return known[value]
+
+
+def _computes_index(op: Operation, known: dict[SSAValue, bool]) -> bool:
+    if any(known.get(operand) is False for operand in op._operands):  # most are, and all else takes long to ask
+        return False
+    is_plain = (is_flexible(op) or isinstance(op, ConstantOp)) and is_pure(op)
+    is_cheap = is_plain and _has_known_value(op) and cost_of(op) <= 2 * registers_of(op.results[0])
+    return is_cheap and all(is_index(operand, known) for operand in op.operands)

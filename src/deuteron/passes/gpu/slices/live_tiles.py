@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp
-from deuteron.ir.types import bit_width_of, element_type_of, i32, is_pointer, is_tile
+from deuteron.ir.types import bit_width_of, i32, is_pointer, is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
 from deuteron.passes.gpu.slices.groups import SHAPES, is_made_anew
 
@@ -36,9 +36,12 @@ def live_registers_at(func: FuncOp) -> dict[Operation, int]:
     places = {op: place for place, op in enumerate(ops)}
     changes = [0] * (len(ops) + 1)
     known: dict[SSAValue, bool] = {}
+    sizes: dict[int, int] = {}  # by the types' ids: values have few types, and keep them
     for begin, value in _values_of(ops):
-        if _fills_registers(value, known):
-            size = bits_in_thread(value) // bit_width_of(i32)
+        if id(value.type) not in sizes:
+            sizes[id(value.type)] = _registers_of(value)
+        size = sizes[id(value.type)]
+        if size and not _is_offset(value) and not is_made_anew(value, known):
             changes[places[begin]] += size
             changes[max((places[end] for end in _ends(value)), default=places[begin])] -= size
     return dict(zip(ops, accumulate(changes), strict=False))
@@ -51,10 +54,11 @@ def _values_of(ops: Sequence[Operation]) -> Iterable[tuple[Operation, SSAValue]]
         yield from ((_last_inside(op), result) for result in op.results)
 
 
-def _fills_registers(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
-    if not is_tile(value.type) or is_pointer(element_type_of(value.type)):
-        return False
-    return not _is_offset(value) and not is_made_anew(value, known)
+def _registers_of(value: SSAValue) -> int:
+    """Of a thread; of scalars and addresses none are counted."""
+    if not is_tile(value.type) or is_pointer(value.type):
+        return 0
+    return bits_in_thread(value) // bit_width_of(i32)
 
 
 def _is_offset(value: SSAValue) -> bool:

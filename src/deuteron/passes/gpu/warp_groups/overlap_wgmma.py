@@ -57,17 +57,21 @@ class OverlapWGMMA(Optimisation):
             for dot in nested_ops(func, WarpGroupDotOp):
                 if _may_be_in_flight(dot):
                     blocks.setdefault(dot.parent, []).append(dot)
-            if blocks:
-                self._overlap(blocks, live_registers_at(func))
+            self._overlap(func, blocks)
 
-    def _overlap(self, blocks: Mapping[Block, list[WarpGroupDotOp]], live: Mapping[Operation, int]) -> None:
-        most = CROWDED * self.config.registers_per_thread
-        crowded = {op for op, registers in live.items() if registers > most}
+    def _overlap(self, func: FuncOp, blocks: Mapping[Block, list[WarpGroupDotOp]]) -> None:
+        spanning = [block for block, dots in blocks.items() if all(map(_spans_iterations, dots))]
+        crowded = self._crowded(func) if len(spanning) < len(blocks) else set()
         for block, dots in blocks.items():
-            if all(_spans_iterations(dot) for dot in dots):
+            if block in spanning:
                 _wait_in_next_iteration(block.parent_op(), dots)
             else:
                 _wait_before_use(dots, crowded)
+
+    def _crowded(self, func: FuncOp) -> set[Operation]:
+        """The ops after which tiles fill many more registers than a thread has."""
+        most = CROWDED * self.config.registers_per_thread
+        return {op for op, registers in live_registers_at(func).items() if registers > most}
 
 
 def _may_be_in_flight(dot: WarpGroupDotOp) -> bool:
