@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from deuteron.analysis.aliasing.apart import pairs_apart
@@ -231,6 +232,19 @@ def test_a_value_is_computed_before_it_is_used(parse_body):
     text = """%a = "arith.addi"(%b, %n) : (i32, i32) -> i32
     %b = "arith.addi"(%n, %n) : (i32, i32) -> i32"""
     module = parse_body("%n: i32", text)
+    with pytest.raises(InternalError, match=r"arith\.addi uses a value before it is computed"):
+        verify_ttir(module, "some-pass")
+
+
+def test_a_function_uses_no_value_from_around_it(parse_body):
+    module = parse_body("%n: i32", '%a = "arith.addi"(%n, %n) : (i32, i32) -> i32')
+    (func,) = module.body.block.ops
+    first, *_ = func.body.block.ops
+    outside = arith.ConstantOp.from_int_and_width(1, 32)
+    outside.location = first.location
+    module.body.block.insert_op_before(outside, func)
+    verify_ttir(module, "some-pass")
+    first.operands[0] = outside.result
     with pytest.raises(InternalError, match=r"arith\.addi uses a value before it is computed"):
         verify_ttir(module, "some-pass")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
@@ -125,7 +126,9 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
 
 
 def _check_order(op: Operation, known: set[SSAValue]) -> None:
-    """Every operand is of the values known here: of ops before, and arguments of blocks around."""
+    """Every operand is of the values known here: of ops before, and arguments of blocks around, as far as those in an
+    op may use them.
+    """
     for region in op.regions:
         for block in region.blocks:
             inside = {*block.args}
@@ -134,7 +137,7 @@ def _check_order(op: Operation, known: set[SSAValue]) -> None:
                 if not known.issuperset(inner._operands):  # `operands` would make a view
                     raise VerifyException(f"{inner.name} uses a value before it is computed")
                 if inner.regions:
-                    _check_order(inner, known)
+                    _check_order(inner, set() if inner.has_trait(IsolatedFromAbove) else known)
                 inside.update(inner.results)
                 known.update(inner.results)
             known -= inside
