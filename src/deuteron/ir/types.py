@@ -44,6 +44,8 @@ _CLASSES = {attribute.name: attribute for attribute in (*Builtin.attributes, Flo
 # The declaration of each float type.
 FLOAT_TYPES: dict[Attribute, FloatType] = {_CLASSES[type.ir_text](): type for type in FLOATS}
 FP8 = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits == 8)
+# By their classes, which have no parameters: floats all have one hash, so that a look-up compares many of them.
+_FLOATS_BY_CLASS = {type.__class__: declared for type, declared in FLOAT_TYPES.items()}
 
 f8e4m3, f8e5m2, f16, bf16, f32, f64 = (_CLASSES[type.ir_text]() for type in (FP8E4NV, FP8E5, FP16, BF16, FP32, FP64))
 
@@ -113,7 +115,7 @@ def _is_scalar(type: Attribute) -> bool:
         return type.width.data in _WIDTHS and type.signedness.data is Signedness.SIGNLESS
     if type.__class__ is PointerType:
         return _is_scalar(element_type_of(type.pointee))
-    return type in FLOAT_TYPES
+    return type.__class__ in _FLOATS_BY_CLASS
 
 
 def is_tile(type: Attribute) -> bool:
@@ -122,7 +124,7 @@ def is_tile(type: Attribute) -> bool:
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
     """The shape of a tile, () for a scalar or a pointer."""
-    return type.get_shape() if is_tile(type) else ()
+    return tuple([extent.data for extent in type.shape.data]) if type.__class__ is TensorType else ()
 
 
 def element_type_of(type: Attribute) -> Attribute:
@@ -179,7 +181,7 @@ def is_integer(type: Attribute) -> bool:
 
 
 def is_float(type: Attribute) -> bool:
-    return element_type_of(type) in FLOAT_TYPES
+    return element_type_of(type).__class__ in _FLOATS_BY_CLASS
 
 
 def bit_width_of(type: Attribute) -> int:
@@ -189,7 +191,7 @@ def bit_width_of(type: Attribute) -> int:
         return 64
     if element.__class__ is IntegerType:
         return element.width.data
-    return FLOAT_TYPES[element].bits
+    return _FLOATS_BY_CLASS[element.__class__].bits
 
 
 def byte_width_of(type: Attribute) -> int:

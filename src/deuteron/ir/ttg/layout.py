@@ -16,7 +16,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from deuteron.ir.types import shape_of, tensor_type
+from deuteron.ir.types import is_tile, shape_of, tensor_type
 from deuteron.layout.linear import LinearLayout, dim_names
 
 
@@ -139,11 +139,11 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
 
 def layout_of(type: Attribute) -> LinearLayout:
     """The layout of a tile in registers, or of a descriptor in shared memory."""
-    if isinstance(type, MemDescType):
+    if type.__class__ is MemDescType:
         encoding = type.tile.encoding
         assert isinstance(encoding, SharedLinearEncodingAttr)
         return encoding.layout.data
-    assert isinstance(type, TensorType) and isinstance(type.encoding, LinearEncodingAttr), f"{type} has no layout"
+    assert is_tile(type) and type.encoding.__class__ is LinearEncodingAttr, f"{type} has no layout"
     return type.encoding.data
 
 
