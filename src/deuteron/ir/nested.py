@@ -26,6 +26,13 @@ def nested_ops(op: Operation, kind: Kind | None = None) -> list[Any]:
     return found if kind is None else of_kind(found, kind)
 
 
+def nested_ops_inside_out(op: Operation, kind: Kind | None = None) -> list[Any]:
+    """The same, each after what is in it."""
+    found: list[Operation] = []
+    _collect_inside_out(op, found)
+    return found if kind is None else of_kind(found, kind)
+
+
 def of_kind(ops: Sequence[Operation], kind: Kind) -> list[Any]:
     """Those ops that are of a class: which classes are, is asked once for each that is there, for `isinstance` is slow
     on classes with abstract bases, as those of ops are.
@@ -43,3 +50,11 @@ def _collect(op: Operation, found: list[Operation]) -> None:
                 if inner.regions:
                     _collect(inner, found)
                 inner = inner.next_op
+
+
+def _collect_inside_out(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                _collect_inside_out(inner, found)
+    found.append(op)

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
 from deuteron.ir.effects import is_speculatable
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, nested_ops_inside_out
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
@@ -51,7 +51,6 @@ class HoistInvariants(Optimisation):
     name = "hoist-invariants"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, (scf.ForOp, scf.WhileOp))]
-        for loop in loops:
+        for loop in nested_ops_inside_out(op, scf.ForOp | scf.WhileOp):
             if "tt.disable_licm" not in loop.attributes:
                 _hoist(loop)

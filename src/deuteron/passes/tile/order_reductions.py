@@ -25,6 +25,7 @@ from deuteron.analysis.symmetric_functions import is_symmetric
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
 from deuteron.ir.types import shape_of
@@ -38,7 +39,7 @@ class OrderReductions(ModulePass):
     name = "order-reductions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for reduction in [inner for inner in op.walk() if isinstance(inner, ReduceOp)]:
+        for reduction in nested_ops(op, ReduceOp):
             _drop_unused(reduction.combine.block)
             if not is_commutative(reduction):
                 _order(reduction)

@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 
 from deuteron.ir.arith import Arith
 from deuteron.ir.effects import is_removable
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
@@ -55,6 +56,6 @@ class UnrollAccumulations(Optimisation):
     name = "unroll-accumulations"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in op.walk():
-            if isinstance(loop, scf.ForOp) and HINT not in loop.attributes and _accumulates(loop):
+        for loop in nested_ops(op, scf.ForOp):
+            if HINT not in loop.attributes and _accumulates(loop):
                 loop.attributes[HINT] = IntegerAttr(FACTOR, i32)

@@ -29,7 +29,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import MOST_OPS, Builder
 from deuteron.ir.location import from_attribute
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, nested_ops_inside_out
 from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
@@ -111,7 +111,7 @@ class UnrollLoops(Optimisation):
     name = "unroll-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]
+        loops = nested_ops_inside_out(op, scf.ForOp)
         hinted = [(loop, loop.attributes[HINT].value.data) for loop in loops if HINT in loop.attributes]
         for loop, factor in hinted:
             loop.attributes[HINT] = IntegerAttr(1, i32)
