@@ -106,9 +106,10 @@ def effects_inside(op: Operation) -> Iterator[tuple[Operation, Effect]]:
         if inner is None:
             pending.pop()
             continue
-        for effect in own_effects(inner):
+        declared = _declaration(type(inner))
+        for effect in EVERYTHING if declared is None else declared.own(inner):
             yield inner, effect
-        if _is_recursive(inner):
+        if declared is not None and declared.is_recursive:
             pending.append(_all_inside(inner))
 
 

@@ -84,7 +84,7 @@ class AxisInfoAnalysis:
         return unknown(op.results[0]) if rule is None else unwrapped(op.results[0], rule(op, self._operands(op)))
 
     def _operands(self, op: Operation) -> list[AxisInfo]:
-        return [self.of(operand) for operand in op.operands]
+        return [self.of(operand) for operand in op._operands]  # `operands` would make a view
 
     def _visit_regions(self, op: Operation, taken: Taken | None) -> None:
         if isinstance(op, scf.ForOp):

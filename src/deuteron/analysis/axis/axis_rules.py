@@ -271,7 +271,7 @@ def _each(info: AxisInfo) -> tuple[int, ...]:
 def rule_of(op: Operation, rules: Mapping[type[Operation], Rule]) -> Rule | None:
     """The rule of an op, in a table of them; None where nothing is known of its result."""
     rule = rules.get(type(op))
-    if rule is None and len(op.results) == 1 and op.operands and shape_of(op.results[0].type) and is_elementwise(op):
+    if rule is None and len(op.results) == 1 and op._operands and shape_of(op.results[0].type) and is_elementwise(op):
         return _same_groups
     return rule
 

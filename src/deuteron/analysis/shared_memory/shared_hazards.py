@@ -28,7 +28,7 @@ from deuteron.analysis.shared_memory import buffer_index
 from deuteron.analysis.shared_memory.buffer_index import BufferIndex
 from deuteron.analysis.shared_memory.scratch import scratch_bytes, stays_in_warp
 from deuteron.ir.effects import READ, SHARED, WRITE, Effect, Kind, own_effects
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -99,7 +99,9 @@ class HazardAnalysis:
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
         self._shared_by_regions = _before_regions(func)
-        self._accesses = {op: found for op in nested_ops(func)[1:] if (found := self._first_accesses(op))}
+        ops = nested_ops(func)[1:]
+        self._accesses = {op: found for op in ops if (found := self._first_accesses(op))}
+        self._matters = {*self._accesses, *of_kind(ops, ORDERING)}
         self._relevant: dict[Block, list[Operation]] = {}
         self._after: dict[tuple[Operation, Pending, int, bool], Pending] = {}
         self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
@@ -109,7 +111,7 @@ class HazardAnalysis:
     def _block(self, block: Block, pending: Pending) -> Pending:
         """The few ops of a block that matter are collected once: loops are gone through several times."""
         if block not in self._relevant:
-            self._relevant[block] = [op for op in block.ops if op in self._accesses or isinstance(op, ORDERING)]
+            self._relevant[block] = [op for op in block.ops if op in self._matters]
         for op in self._relevant[block]:
             pending = self._op(op, pending)
         return pending

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 
 from deuteron.analysis.shared_memory.dot_waits import wait_for
 from deuteron.analysis.shared_memory.scratch import scratch_bytes
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
@@ -25,6 +25,7 @@ from deuteron.ir.ttng.mbarrier import InitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
 ALIGNMENT = 128
+Specialized = dict[Block, WarpSpecializeOp]  # by the block that they are in
 
 
 @dataclass(frozen=True)
@@ -50,29 +51,31 @@ class Buffer:
 
 def shared_buffers(func: FuncOp) -> list[Buffer]:
     """Every piece of shared memory of a function, in the order of the ops."""
-    positions = {op: position for position, op in enumerate(nested_ops(func))}
+    ops = nested_ops(func)
+    positions = {op: position for position, op in enumerate(ops)}
+    specialized = {op.parent: op for op in reversed(of_kind(ops, WarpSpecializeOp))}
     buffers = []
-    for op in positions:
+    for op in ops:
         size = scratch_bytes(op)
         if size:
             is_alloc = isinstance(op, LocalAllocOp)
             alignment = max(op.result.type.tile.encoding.alignment.data, ALIGNMENT) if is_alloc else ALIGNMENT
-            buffers.append(Buffer(op, size, _interval(op, positions), alignment))
+            buffers.append(Buffer(op, size, _interval(op, positions, specialized), alignment))
     return buffers
 
 
-def _interval(op: Operation, positions: dict[Operation, int]) -> Interval:
+def _interval(op: Operation, positions: dict[Operation, int], by_block: Specialized) -> Interval:
     """What a partition of warps needs for itself, it needs while the others do anything."""
     specialized = specialized_in(op)
     if specialized is not None:
         return Interval(positions[specialized], len(positions))
     is_alloc = isinstance(op, LocalAllocOp)
-    return Interval(positions[op], _last_use(op, positions) if is_alloc else positions[op])
+    return Interval(positions[op], _last_use(op, positions, by_block) if is_alloc else positions[op])
 
 
-def _last_use(alloc: LocalAllocOp, positions: dict[Operation, int]) -> int:
+def _last_use(alloc: LocalAllocOp, positions: dict[Operation, int], by_block: Specialized) -> int:
     """The last use of the memory, through any view of it; a dot in flight uses it until it is waited for."""
-    last, pending, block = positions[alloc], [alloc.result], _block_of_uses(alloc)
+    last, pending, block = positions[alloc], [alloc.result], _block_of_uses(alloc, by_block)
     while pending:
         for use in pending.pop().uses:
             if is_view(use.operation):
@@ -86,12 +89,12 @@ def _last_use(alloc: LocalAllocOp, positions: dict[Operation, int]) -> int:
     return last
 
 
-def _block_of_uses(alloc: LocalAllocOp) -> Block | None:
+def _block_of_uses(alloc: LocalAllocOp, by_block: Specialized) -> Block | None:
     """The block whose order says when the memory is used: where warps are specialised, that of the default region,
     since it waits for everything that partitions store.
     """
     block = alloc.parent_block()
-    specialized = next((op for op in block.ops if isinstance(op, WarpSpecializeOp)), None)
+    specialized = by_block.get(block)
     return specialized.default.block if specialized is not None else block
 
 

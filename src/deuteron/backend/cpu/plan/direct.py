@@ -25,7 +25,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
+from deuteron.analysis.aliasing.written_arguments import is_apart
 from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Direct, Dot, Nest, dots_of, regions_of
@@ -54,12 +54,11 @@ _FORWARDING = (SplatOp, BroadcastOp, ExpandDimsOp)
 
 def read_directly(plan: Plan) -> None:
     """Take away the copies that are not needed."""
-    written = written_arguments(plan.function)
     roots = {root.value: (nest, root) for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
     for item in list(dots_of(plan.body)):
         load = _load_of(item)
         direct = _direct(plan, load, item.steps) if load is not None and item.op.a in roots else None
-        if direct is None or not is_apart(load, written):
+        if direct is None or not is_apart(load, plan.written):
             continue
         nest, root = roots[item.op.a]
         nest.roots.remove(root)

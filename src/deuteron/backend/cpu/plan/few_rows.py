@@ -18,8 +18,7 @@ from collections.abc import Collection, Sequence
 
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.analysis.aliasing.points_to import Targets
-from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
+from deuteron.analysis.aliasing.written_arguments import is_apart
 from deuteron.backend.cpu.plan.direct import carried_values
 from deuteron.backend.cpu.plan.distances import keeps_distances
 from deuteron.backend.cpu.plan.indices import identity_index
@@ -63,10 +62,10 @@ def _most_narrow_rows(product: Product | None, b_is_by_columns: bool) -> int:
 
 def find_few_rows(plan: Plan, target: CPUTarget) -> None:
     """Give such products what has to be known before their loops, and have their operands' copies made only else."""
-    written, types = written_arguments(plan.function), _FLOATS if target.masks_narrow else {f32}
+    types = _FLOATS if target.masks_narrow else {f32}
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
-            item.few_rows = _few_rows(plan, loop, item, written) if _is_of_floats(item.op, types) else None
+            item.few_rows = _few_rows(plan, loop, item) if _is_of_floats(item.op, types) else None
             if item.few_rows is not None:
                 for nest in _nests_of_operands(loop.body, item):
                     nest.unless_computed = item
@@ -90,7 +89,7 @@ def _nests_of_operands(region: Region, dot: Dot) -> list[Nest]:
     return [item for item in region.items if isinstance(item, Nest) and is_only_of(item)]
 
 
-def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | None:
+def _few_rows(plan: Plan, loop: For, item: Dot) -> FewRows | None:
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
     if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
@@ -102,7 +101,9 @@ def _few_rows(plan: Plan, loop: For, item: Dot, written: Targets) -> FewRows | N
         return None
     compared = [value for operand in (a, b) for value in _compared(operand)]
     carried = carried_values(plan, [*compared, a.load.ptr, b.load.ptr], loop.op)
-    if carried is None or not _are_outside(plan, loop, a, b) or not all(is_apart(one.load, written) for one in (a, b)):
+    if carried is None or not _are_outside(plan, loop, a, b):
+        return None
+    if not all(is_apart(one.load, plan.written) for one in (a, b)):
         return None
     return FewRows(a, b, carried, most)
 

@@ -24,7 +24,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.aliasing.points_to import Targets
-from deuteron.analysis.aliasing.written_arguments import could_be_apart, rely_on_apart, written_arguments
+from deuteron.analysis.aliasing.written_arguments import could_be_apart, rely_on_apart
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
@@ -45,15 +45,14 @@ MOST_ENTRIES = 16  # keys that A is kept for: groups of 8 programs along m come 
 
 def reuse_operands(plan: Plan, room: int) -> list[Reuse]:
     """Give each operand that can be found packed a nest of its own, and room for all steps; each A has `room` bytes."""
-    written = written_arguments(plan.function)
     found: list[Reuse] = []
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
             if item.steps > 1 and item.packed is None:
-                found += _reuse_of(plan, loop, item.op.b, item.b.slot, written, MOST_BYTES, 1, True)
+                found += _reuse_of(plan, loop, item.op.b, item.b.slot, MOST_BYTES, 1, True)
             if item.steps > 1 and _may_copy_a(item):
                 is_copied = item.direct is None
-                found += _reuse_of(plan, loop, item.op.a, item.a.slot, written, room, MOST_ENTRIES, is_copied)
+                found += _reuse_of(plan, loop, item.op.a, item.a.slot, room, MOST_ENTRIES, is_copied)
     for number, reuse in enumerate(found):
         reuse.word = sum(before.num_words for before in found[:number])
     return found
@@ -78,7 +77,7 @@ def _loops(region: Region) -> Iterator[For]:
 
 
 def _reuse_of(
-    plan: Plan, loop: For, operand: SSAValue, slot: Slot, written: Targets, room: int, most_entries: int, is_eager: bool
+    plan: Plan, loop: For, operand: SSAValue, slot: Slot, room: int, most_entries: int, is_eager: bool
 ) -> list[Reuse]:
     if slot.layout is None or len(list(operand.uses)) != 1 or len(shape_of(operand.type)) != 2:
         return []
@@ -86,7 +85,7 @@ def _reuse_of(
     groups = min(room // slot.num_bytes, most_entries * _num_groups(loop.op, loop.steps))
     if nest is None or not groups:
         return []
-    key = _Slice(loop.op, written).key(operand)
+    key = _Slice(loop.op, plan.written).key(operand)
     if key is None or not _split(plan, loop, nest, operand):
         return []
     reuse = Reuse(slot, key, loop.steps, groups, slot.num_bytes, 0, most_entries, is_eager)

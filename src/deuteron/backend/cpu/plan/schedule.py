@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.written_arguments import written_arguments
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.fuse import Fuser
 from deuteron.backend.cpu.plan.reads import Reader
@@ -23,6 +25,7 @@ from deuteron.backend.cpu.plan.roots import Root
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.visitors import ScheduleVisitor
+from deuteron.cached_property import cached_property
 from deuteron.ir.tt.function import FuncOp
 
 
@@ -36,6 +39,11 @@ class Plan:
     storage: Storage
     reader: Reader
     steps: dict = field(default_factory=dict)
+
+    @cached_property
+    def written(self) -> Targets:
+        """What the function writes."""
+        return written_arguments(self.function)
 
 
 class Scheduler(ScheduleVisitor):

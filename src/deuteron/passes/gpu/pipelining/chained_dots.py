@@ -178,7 +178,8 @@ def ops_giving(values: Iterable[SSAValue], block: Block) -> list[Operation]:
 
 
 def operands_inside(op: Operation) -> list[SSAValue]:
-    return [operand for inner in nested_ops(op) for operand in inner.operands] if op.regions else [*op.operands]
+    """Of itself and of what is in it."""
+    return [operand for inner in nested_ops(op) for operand in inner._operands] if op.regions else [*op._operands]
 
 
 def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
