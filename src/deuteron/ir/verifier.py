@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
@@ -126,8 +125,8 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
 
 
 def _check_order(op: Operation, known: set[SSAValue]) -> None:
-    """Every operand is of the values known here: of ops before, and arguments of blocks around, as far as those in an
-    op may use them.
+    """Every operand is of the values known here: of ops before, and arguments of blocks around. So functions use
+    nothing from around: a module has functions only, and what is in one is not known in the next.
     """
     for region in op.regions:
         for block in region.blocks:
@@ -137,7 +136,7 @@ def _check_order(op: Operation, known: set[SSAValue]) -> None:
                 if not known.issuperset(inner._operands):  # `operands` would make a view
                     raise VerifyException(f"{inner.name} uses a value before it is computed")
                 if inner.regions:
-                    _check_order(inner, set() if inner.has_trait(IsolatedFromAbove) else known)
+                    _check_order(inner, known)
                 inside.update(inner.results)
                 known.update(inner.results)
             known -= inside
