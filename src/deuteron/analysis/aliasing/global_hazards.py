@@ -39,7 +39,7 @@ from deuteron.analysis.aliasing.same_offsets import same_offsets
 from deuteron.analysis.shared_memory.shared_hazards import BY_ONE
 from deuteron.analysis.stored_only import is_stored_only
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, Kind, own_effects
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -77,7 +77,9 @@ class GlobalHazards:
         self._known = TilePolynomials()
         self._injective_where = cache(partial(injective_where, self._known))
         self._overlaps, self._in_order = Overlaps(self._known), InOrder()
-        self._accesses = {op: found for op in nested_ops(func) if (found := list(_accesses_of(op)))}
+        ops = nested_ops(func)
+        self._accesses = {op: found for op in ops if (found := list(_accesses_of(op)))}
+        self._matters = {*self._accesses, *waits_before, *waits_within, *of_kind(ops, (BarrierOp, *REGIONS))}
         self._relevant: dict[Block, list[Operation]] = {}
         self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         if self._may_conflict(_all_of(self._accesses.values())):
@@ -92,14 +94,10 @@ class GlobalHazards:
     def _block(self, block: Block, pending: Pending) -> Pending:
         """The few ops of a block that matter are collected once: loops are gone through several times."""
         if block not in self._relevant:
-            self._relevant[block] = [op for op in block.ops if self._matters(op)]
+            self._relevant[block] = [op for op in block.ops if op in self._matters]
         for op in self._relevant[block]:
             pending = self._op(op, pending)
         return pending
-
-    def _matters(self, op: Operation) -> bool:
-        waits = isinstance(op, BarrierOp) or op in self._waits_before or op in self._waits_within
-        return waits or op in self._accesses or isinstance(op, REGIONS)
 
     def _op(self, op: Operation, pending: Pending) -> Pending:
         if isinstance(op, BarrierOp) or op in self._waits_before or op in self.needs_barrier:

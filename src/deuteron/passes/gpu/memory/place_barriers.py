@@ -50,8 +50,8 @@ class PlaceBarriers(ModulePass):
 
 
 def _order_atomics(func: FuncOp) -> None:
-    for op in nested_ops(func):
-        if isinstance(op, AtomicOp) and (_is_flag(op) or not is_tile(op.ptr.type)):
+    for op in nested_ops(func, AtomicOp):
+        if _is_flag(op) or not is_tile(op.ptr.type):
             semantic = op.sem.value.data
             is_release = semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
             is_acquire = semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE)

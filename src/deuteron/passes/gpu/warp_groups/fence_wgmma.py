@@ -25,7 +25,7 @@ from deuteron.errors import IRError
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import SHARED, WRITE, own_effects
 from deuteron.ir.location import from_attribute
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.views import viewed
@@ -68,9 +68,10 @@ class _Fences:
 
     def __init__(self, func: FuncOp):
         self.needed: set[Operation] = set()
-        copies = nested_ops(func, AsyncCopyGlobalToLocalOp)
-        self._copied = frozenset(viewed(op.dst) for op in copies)
+        ops = nested_ops(func)
+        self._copied = frozenset(viewed(op.dst) for op in of_kind(ops, AsyncCopyGlobalToLocalOp))
         self._read = self._read_in(func)
+        self._stored_by = {op: stored for op in ops if (stored := self._stores(op))}
         self._block(func.body.block, frozenset())
 
     def _block(self, block: Block, stored: Stored) -> Stored:
@@ -82,10 +83,10 @@ class _Fences:
         if isinstance(op, self.of):
             return self._before(op, stored & _read_by(op), stored)
         if not op.regions:
-            return stored | self._stores(op)
+            return stored | self._stored_by[op] if op in self._stored_by else stored
         blocks = [region.block for region in op.regions if region.blocks]
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            inside = frozenset().union(*(self._stores(inner) for inner in nested_ops(op)))
+            inside = frozenset().union(*(self._stored_by.get(inner, ()) for inner in nested_ops(op)))
             stored = self._before(op, (stored & self._read_in(op)) - inside, stored) | inside
         after = [self._block(block, stored) for block in blocks]
         return stored.union(*after) if isinstance(op, scf.IfOp) else after[-1] | stored if after else stored
