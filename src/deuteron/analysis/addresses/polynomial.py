@@ -107,6 +107,10 @@ class Polynomial:
         """The greatest number that its value is a multiple of, whatever the atoms are."""
         return gcd(*self._terms.values())
 
+    def factor_of(self, monomial: Monomial) -> int:
+        """The number that stands before some atoms; () stands for the number without any."""
+        return self._terms.get(monomial, 0)
+
     def wrapped(self, bits: int) -> Polynomial:
         """The same of integers of so many bits, in which factors that these cannot hold are others."""
         limit = 1 << bits - 1

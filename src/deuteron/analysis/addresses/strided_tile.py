@@ -23,7 +23,7 @@ from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Monomial, Polynomial, coordinate
-from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, with_axes
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
@@ -111,7 +111,7 @@ def positive(known: TilePolynomials, mask: SSAValue) -> list[Polynomial] | None:
         return positive(known, op.src)
     if isinstance(op, ExpandDimsOp | TransOp):
         inner = positive(known, op.src)
-        return None if inner is None else [with_axes(op, condition) for condition in inner]
+        return None if inner is None else [known.with_axes(op, condition) for condition in inner]
     return None
 
 

@@ -14,7 +14,7 @@ make overflow on the way does not count: (i0 * 3 + 7) * 0xAAAAAAAB is i0 + 0xAAA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -53,14 +53,14 @@ class TilePolynomials:
     def __init__(self, naturals: Set[SSAValue] = frozenset()) -> None:
         self._naturals = naturals
         self._known: dict[SSAValue, Polynomial | None] = {}
-        self._atoms: dict[SSAValue, Atom] = {}
+        self._atoms: dict[Hashable, Atom] = {}
         self._wraps: dict[SSAValue, Wrap] = {}
         self._counted: dict[SSAValue, scf.ForOp] = {}
         self._begun: dict[SSAValue, Polynomial] = {}  # what iterations begin with whose advance is being computed
 
     def of(self, value: SSAValue) -> Polynomial | None:
         """None of a tile that is no polynomial, and of what is no integer or pointer."""
-        return evaluate(value, self._known, _asked_of, self._find)
+        return evaluate(value, self._known, self._asked_of, self._find)
 
     def _find(self, value: SSAValue) -> Polynomial | None:
         made = self._make(value)
@@ -75,7 +75,23 @@ class TilePolynomials:
         return end - begin if begin is not None and end is not None else None
 
     def atom(self, value: SSAValue) -> Atom:
-        return self._atoms.setdefault(value, Atom(len(self._atoms), value))
+        return self._atom_of(value, value)
+
+    def _atom_of(self, key: Hashable, value: SSAValue) -> Atom:
+        return self._atoms.setdefault(key, Atom(len(self._atoms), value))
+
+    def with_axes(self, op: ExpandDimsOp | TransOp, source: Polynomial) -> Polynomial:
+        """What is said of the source of an op, with the axes of its result."""
+        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(axis_after(op, atom.axis)))
+
+    @property
+    def _rules(self) -> Mapping[type[Operation], Rule]:
+        return RULES
+
+    def _asked_of(self, value: SSAValue) -> Sequence[SSAValue]:
+        """What the rule of an op asks for; loops ask for themselves."""
+        op = value.owner
+        return op.operands if isinstance(op, Operation) and type(op) in self._rules and _is_number(value) else ()
 
     def add_wrap(self, value: SSAValue, wrap: Wrap) -> None:
         self._wraps[value] = wrap
@@ -105,7 +121,7 @@ class TilePolynomials:
             return self._of_argument(value)
         if isinstance(value.owner, scf.ForOp):
             return self._of_result(value.owner, value.index)
-        rule = _RULES.get(type(value.owner))
+        rule = self._rules.get(type(value.owner))
         return rule(self, value.owner) if rule is not None else None
 
     def _of_argument(self, argument: BlockArgument) -> Polynomial | None:
@@ -145,7 +161,7 @@ class TilePolynomials:
         """
         itself, outer, begun = Polynomial.of(self.atom(argument)), self._known, self._begun
         self._begun = {**begun, argument: itself}
-        self._known = {value: known for value, known in outer.items() if not _is_in(value, loop)} | self._begun
+        self._known = {value: known for value, known in outer.items() if not is_in(value, loop)} | self._begun
         following = self.of(loop.body.block.last_op.operands[argument.index - 1])
         self._known, self._begun = outer, begun
         advance = following - itself if following is not None else None
@@ -186,10 +202,10 @@ def _carried(loop: scf.ForOp, index: int) -> Sequence[SSAValue]:
 
 def changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
     """Whether it depends on what is computed in a loop."""
-    return any(atom.value is not None and _is_in(atom.value, loop) for atom in polynomial.atoms)
+    return any(atom.value is not None and is_in(atom.value, loop) for atom in polynomial.atoms)
 
 
-def _is_in(value: SSAValue, loop: scf.ForOp) -> bool:
+def is_in(value: SSAValue, loop: scf.ForOp) -> bool:
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     return loop.is_ancestor(owner)
 
@@ -199,12 +215,6 @@ def _step(loop: scf.ForOp) -> int:
     return constant_value(loop.step) or 0
 
 
-def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
-    """What the rule of an op asks for; loops ask for themselves."""
-    op = value.owner
-    return op.operands if isinstance(op, Operation) and type(op) in _RULES and _is_number(value) else ()
-
-
 def _is_number(value: SSAValue) -> bool:
     """Narrow integers wrap around where a kernel means them to: no polynomial says so."""
     if is_integer(value.type):
@@ -212,7 +222,7 @@ def _is_number(value: SSAValue) -> bool:
     return is_pointer(element_type_of(value.type))
 
 
-def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial | None]) -> Callable:
+def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial | None]) -> Rule:
     def rule(known: TilePolynomials, op: Operation) -> Polynomial | None:
         lhs, rhs = (known.of(operand) for operand in op.operands)
         return None if lhs is None or rhs is None else combine(lhs, rhs)
@@ -235,18 +245,15 @@ def _make_range(known: TilePolynomials, op: MakeRangeOp) -> Polynomial:
     return start if shape_of(op.result.type) == (1,) else start + Polynomial.of(coordinate(0))
 
 
-def with_axes(op: ExpandDimsOp | TransOp, source: Polynomial) -> Polynomial:
-    """What is said of the source of an op, with the axes of its result."""
+def axis_after(op: ExpandDimsOp | TransOp, axis: int) -> int:
     if isinstance(op, ExpandDimsOp):
-        new = op.axis.value.data
-        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(atom.axis + (atom.axis >= new)))
-    places = list(op.permutation)
-    return source.renamed(lambda atom: atom if atom.axis is None else coordinate(places.index(atom.axis)))
+        return axis + (axis >= op.axis.value.data)
+    return list(op.permutation).index(axis)
 
 
 def _with_axes(known: TilePolynomials, op: ExpandDimsOp | TransOp) -> Polynomial | None:
     source = known.of(op.src)
-    return None if source is None else with_axes(op, source)
+    return None if source is None else known.with_axes(op, source)
 
 
 def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
@@ -257,7 +264,8 @@ def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
     return dividend
 
 
-_RULES: dict[type[Operation], Callable[[TilePolynomials, Operation], Polynomial | None]] = {
+Rule = Callable[[TilePolynomials, Operation], Polynomial | None]
+RULES: Mapping[type[Operation], Rule] = {
     arith.AddiOp: _binary(Polynomial.__add__),
     arith.SubiOp: _binary(Polynomial.__sub__),
     arith.MuliOp: _binary(_product),

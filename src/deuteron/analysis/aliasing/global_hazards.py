@@ -9,7 +9,8 @@ The analysis follows the accesses since the last barrier, as that of shared memo
 has to wait for an earlier one through the same argument, one of them a store, unless
 
     each thread touches what it touched      the same addresses, all different, in the same layout (overlap.py)
-    the addresses are apart                  or columns of the same rows (row_tiles.py) that are
+    the addresses are apart                  or columns of the same rows (row_tiles.py) that are, or quotients,
+                                             remainders and masks say so (differences.py)
     both are copies by TMA                   which wait for each other where they are made (lower_descriptors.py)
     both are atomics of one kind             which come in any order
 
@@ -33,6 +34,7 @@ from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.apart import can_be_apart, take_injective
 from deuteron.analysis.aliasing.apart_in_order import InOrder, Same
+from deuteron.analysis.aliasing.differences import Differences
 from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import same_offsets
@@ -77,6 +79,7 @@ class GlobalHazards:
         self._known = TilePolynomials()
         self._injective_where = cache(partial(injective_where, self._known))
         self._overlaps, self._in_order = Overlaps(self._known), InOrder()
+        self._differences = Differences(func)
         ops = nested_ops(func)
         self._accesses = {op: found for op in ops if (found := list(_accesses_of(op)))}
         self._matters = {*self._accesses, *waits_before, *waits_within, *of_kind(ops, (BarrierOp, *REGIONS))}
@@ -163,7 +166,7 @@ class GlobalHazards:
             return not (isinstance(later.op, BY_ONE) and isinstance(earlier.op, BY_ONE))
         found = self._overlaps(earlier.pointer, later.pointer, earlier.past)
         if found is Overlap.MAY:
-            return not self._are_in_rows(later, earlier)
+            return not (self._are_in_rows(later, earlier) or self._are_told_apart(later, earlier))
         return found is Overlap.SAME and not self._by_same_threads(later, earlier)
 
     def _are_in_rows(self, later: Access, earlier: Access) -> bool:
@@ -175,6 +178,16 @@ class GlobalHazards:
         found, tiles = self._overlaps.in_rows(earlier.op, later.op, earlier.past)
         is_same = found is Overlap.SAME and _are_by_same_threads(later, earlier, _is_by_several)
         return (found is Overlap.APART or is_same) and take_injective(later.targets, tiles)
+
+    def _are_told_apart(self, later: Access, earlier: Access) -> bool:
+        """Whether quotients and remainders say that no element is touched but by the thread that touched it then."""
+        if not all(isinstance(one.op, LoadOp | StoreOp) and is_tile(one.pointer.type) for one in (later, earlier)):
+            return False
+        found = self._differences.overlap(earlier.op, later.op, earlier.past)
+        if found is not Overlap.SAME:
+            return found is Overlap.APART
+        is_injective = self._differences.overlap(later.op, later.op, ()) is Overlap.SAME
+        return is_injective and _are_by_same_threads(later, earlier, _is_by_several)
 
     def _rely(self, later: Access, earlier: Access) -> None:
         """Rely on what two accesses through different arguments touch without anybody having to wait."""

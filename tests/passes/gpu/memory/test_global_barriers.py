@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from backend.cuda.launching import compile_for
+from backend.cuda.launching import compile_for, emulate
 from ir_text import generic_asm
 
 import deuteron
@@ -175,6 +175,61 @@ def columns_of_rows(x, n, m, KIND: tl.constexpr):
 )
 def test_columns_within_rows(kind, needed):
     assert bool(barriers(columns_of_rows, X, 1000, 1001, KIND=kind)) == needed
+
+
+@deuteron.jit
+def middle_axis(x, ROWS: tl.constexpr, WIDTH: tl.constexpr, PITCH: tl.constexpr, KIND: tl.constexpr, R: tl.constexpr):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)[:, None]
+    if KIND == "negative":
+        i -= 32
+    for k in tl.range(0, ROWS, R):
+        r = k + tl.arange(0, R)[None, :]
+        at = i % WIDTH + WIDTH * r + PITCH * (i // WIDTH)
+        if KIND == "64 bits":
+            at = i.to(tl.int64) % WIDTH + WIDTH * r + PITCH * (i.to(tl.int64) // WIDTH)
+        elif KIND == "three parts":
+            at = i % 4 + WIDTH * r + 4 * (i // 4 % (WIDTH // 4)) + PITCH * (i // WIDTH)
+        tl.store(x + at + 4096, (i + 100 * r).to(tl.float32), r < (ROWS + R if KIND == "no mask" else ROWS))
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "pitch", "kind", "needed"),
+    [
+        (64, 48, 64 * 48, "", []),
+        (60, 48, 60 * 48, "", []),
+        (60, 48, 60 * 48, "64 bits", []),
+        (60, 48, 60 * 48, "three parts", []),
+        (60, 48, 60 * 48, "no mask", ["tt.store"]),
+        (60, 48, 60 * 48 - 1, "", ["tt.store"]),
+        (60, 48, 48, "", ["tt.store"]),
+        (60, 48, 60 * 48, "negative", ["tt.store"]),
+        (60, 0, 60, "", ["tt.store"]),
+    ],
+)
+def test_a_middle_axis(rows, width, pitch, kind, needed):
+    """Tiles of quotients and remainders: the store in each iteration waits where they may meet."""
+    constants = {"ROWS": rows, "WIDTH": width, "PITCH": pitch, "KIND": kind, "R": 8}
+    assert barriers(middle_axis, X, **constants) == needed
+    if width:
+        out = np.zeros(1 << 14, np.float32)
+        emulate(middle_axis, out, **constants)
+        expected, is_certain = _stored_in_order(**constants)
+        np.testing.assert_array_equal(out[is_certain], expected[is_certain])
+
+
+def _stored_in_order(ROWS, WIDTH, PITCH, KIND, R):
+    """What is left, and where it is not up to the order of one tile's elements."""
+    expected, is_certain = np.zeros(1 << 14, np.float32), np.ones(1 << 14, bool)
+    for k in range(0, ROWS, R):
+        i = np.arange(64)[:, None] - 32 * (KIND == "negative")
+        r = k + np.arange(R)[None, :]
+        limit = ROWS + R if KIND == "no mask" else ROWS
+        quotient = np.trunc(i / WIDTH).astype(int)
+        at = (i - WIDTH * quotient + WIDTH * r + PITCH * quotient + 4096)[np.broadcast_to(r, (64, R)) < limit]
+        expected[at] = (i + 100 * r)[np.broadcast_to(r, (64, R)) < limit]
+        places, counts = np.unique(at, return_counts=True)
+        is_certain[places[counts > 1]] = False
+    return expected, is_certain
 
 
 @deuteron.jit
