@@ -13,7 +13,7 @@ What is widened only for other layouts is converted before it is widened, half o
 
 Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py), and
 stores in that in which they find what they store (stores_in_place.py); what is scanned is loaded in columns
-(scanned_loads.py).
+(scanned_loads.py), single elements as what is computed of them is stored (gathered_loads.py).
 It does not look for cheaper places for conversions; later passes do.
 """
 
@@ -41,6 +41,7 @@ from deuteron.ir.types import i32, is_tile
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import remark_dots
+from deuteron.passes.gpu.layouts.gathered_loads import gathered_loads
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
 from deuteron.passes.gpu.layouts.loads_in_place import loads_in_place
 from deuteron.passes.gpu.layouts.scanned_loads import scanned_loads
@@ -181,7 +182,9 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
     Loads twice: what is computed with a load that moves may be wanted where it moved to.
     """
     info = AxisInfoAnalysis(func)
-    placed: dict[Operation, LinearLayout | None] = {**scanned_loads(func, info, config)}
+    placed: dict[Operation, LinearLayout | None] = gathered_loads(func, info, config) | scanned_loads(
+        func, info, config
+    )
     homes = Homes(func, info, config, placed)
     stores = stores_in_place(func, homes, info)
     if stores:

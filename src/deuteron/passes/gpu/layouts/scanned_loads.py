@@ -24,6 +24,7 @@ an instruction for each operand: for sums of one number lanes exchange less than
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -51,17 +52,17 @@ def scanned_loads(func: FuncOp, info: AxisInfoAnalysis, config: GPUConfig) -> di
     scans = nested_ops(func, ScanOp)
     fed = fed_to_dots(func) if scans else set()
     for scan in scans:
-        loads = [load for load in _loaded(scan) if load not in found and load.result not in fed]
+        loads = [load for load in loaded_in(scan.srcs) if load not in found and load.result not in fed]
         layout = _layout(scan, loads, info, config) if loads else None
         if layout is not None:
             found.update(dict.fromkeys(loads, layout))
     return found
 
 
-def _loaded(scan: ScanOp) -> list[LoadOp]:
-    """The loads of which elementwise ops make what is scanned."""
+def loaded_in(values: Sequence[SSAValue]) -> list[LoadOp]:
+    """The loads of which elementwise ops make some values."""
     seen: set[SSAValue] = set()
-    pending, loads = list(scan.srcs), []
+    pending, loads = list(values), []
     while pending:
         value = pending.pop()
         if value in seen or not is_tile(value.type):
