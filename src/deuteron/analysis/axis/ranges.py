@@ -232,7 +232,7 @@ _RULES: dict[type[Operation], _Rule] = {
     arith.MuliOp: _of_all(lambda lhs, rhs: lhs * rhs),
     arith.MinSIOp: _of_all(min),
     arith.MaxSIOp: _maximum,
-    arith.RemSIOp: _remainder,
-    arith.DivSIOp: _quotient,
+    **dict.fromkeys((arith.RemSIOp, arith.RemUIOp), _remainder),
+    **dict.fromkeys((arith.DivSIOp, arith.DivUIOp), _quotient),
     **dict.fromkeys((ExtSIOp, SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp), _same),
 }

@@ -25,6 +25,7 @@ from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.count_moves import CountMoves
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
+from deuteron.passes.gpu.divide_naturals import DivideNaturals
 from deuteron.passes.gpu.group_iterations import GroupIterations
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
@@ -124,6 +125,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.
         ExchangeInShared(config),
         *memory_passes(),
+        # After everything that asks what numbers are.
+        DivideNaturals(),
         # After barriers: of two warpgroups that wait for each other within a turn, one would not get there.
         OrderWarpGroups(config),
     ]
