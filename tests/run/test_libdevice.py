@@ -16,6 +16,7 @@ from libdevice_kernels import SIZE, arguments, by_types, functions, result_dtype
 from deuteron.interpreter.libdevice import compute
 
 GROUPS = by_types()
+FLUSHED = ("exp", "exp2", "exp10")  # of float, whose results below 2**-126 may be 0 on a GPU
 
 
 @pytest.mark.parametrize("types", GROUPS, ids="-".join)
@@ -45,6 +46,36 @@ def test_an_inverse_root_beside_a_tie(tmp_path, poisoned):
         half = Fraction(ulp) / 4 * Fraction(2) ** math.frexp(root)[1]
         below, above = Fraction(root) - half, Fraction(root) + half
         assert below**2 * Fraction(number) <= 1 <= above**2 * Fraction(number), (number, root)
+
+
+def test_floats_where_ways_to_compute_them_meet(tmp_path, poisoned):
+    """Neighbours of the numbers from which on a function is computed in another way, overflows, or is 0."""
+    near = [0.5, 0.5625, 1, 1.5, 2, 2.5, 3, 8, 9.4, 10.06, 13.9, 14.2, 34.9, 35.1, 41.5, 88.4, 88.8, 89.4, 89.5, 90.1]
+    near += [91.9, 92.6, 104, 2.0**-126, 2.0**-100, 2.0**-30, 1e-45, 2.9e-39, 4.085e36, 2.0**64, 2.0**126, 3.4e38]
+    numbers = np.array([[np.nextafter(np.float32(x), np.float32(y)) for y in (0, x, 3.4e38)] for x in near])
+    x = np.resize(np.concatenate([numbers.ravel(), -numbers.ravel()]).astype(np.float32), 2 * SIZE)
+    for part in np.split(x, 2):
+        calls = [(name, overload) for name, overload in GROUPS["float32",] if name in BOUNDS]
+        outputs = [poisoned("float32", SIZE) for _ in calls]
+        write_kernel(tmp_path, calls)[(1,)](part, *outputs, BLOCK=SIZE)
+        with np.errstate(all="ignore"):
+            expected = [compute(overload.symbol, part) for _, overload in calls]
+        wrong = [failures(call[0], *both, [part]) for call, *both in zip(calls, outputs, expected, strict=True)]
+        assert not any(wrong), "\n".join(sum(wrong, []))
+
+
+def test_remainders_of_large_quotients(rng, tmp_path, poisoned):
+    """Around 2**20, from which on a GPU divides the mantissas, and where quotients are almost whole."""
+    y = np.exp2(rng.uniform(-140, 100, SIZE)).astype(np.float32)
+    whole = np.exp2(rng.uniform(0, 24, SIZE)).round()
+    with np.errstate(all="ignore"):
+        x = (whole * y).astype(np.float32)
+    x = np.nextafter(x, rng.choice(np.float32([0, np.inf]), SIZE)) * rng.choice(np.float32([-1, 1]), SIZE)
+    calls = [call for call in GROUPS["float32", "float32"] if call[0] in ("fmod", "remainder")]
+    outputs = [poisoned("float32", SIZE) for _ in calls]
+    write_kernel(tmp_path, calls)[(1,)](x, y, *outputs, BLOCK=SIZE)
+    for (name, overload), got in zip(calls, outputs, strict=True):
+        assert not failures(name, got, compute(overload.symbol, x, y), [x, y])
 
 
 def test_a_power_of_two_from_which_a_half_is_not_taken_exactly(tmp_path, poisoned):
@@ -93,6 +124,8 @@ def is_wrong(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.n
         error = np.abs(got.astype(np.float64) - expected)
         is_near = error <= np.maximum(bound, 0.5) * unit + ABSOLUTE.get(name, (0, 0))[got.dtype == np.float64]
     is_near |= (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    if name in FLUSHED and got.dtype == np.float32:
+        is_near |= (np.abs(expected) < 2.0**-126) & (got == 0)
     is_same_sign = (np.signbit(got) == np.signbit(rounded)) | np.isnan(rounded)
     return ~(is_near & is_same_sign)
 

@@ -39,8 +39,8 @@ NO_HINTS = AccessHints()
 
 
 class ISA(ABC):
-    """The instructions of a target. Words are i32; `functions` are those of the dialect `math`, and `divide`, for float
-    and double; `extern_functions` those of libdevice that the target has better ones for.
+    """The instructions of a target. Words are i32; `functions` are those of the dialect `math`, `divide` and
+    `remainder`, for float and double; `extern_functions` those of libdevice that the target has better ones for.
     """
 
     name: ClassVar[str]  # of the backend, in errors

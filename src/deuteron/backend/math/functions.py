@@ -1,4 +1,4 @@
-"""The functions of the dialect `math`, and division, for scalars of float and double on any GPU.
+"""The functions of the dialect `math`, division and its remainder, for scalars of float and double on any GPU.
 
     FUNCTIONS["exp"](b, x)
 
@@ -15,6 +15,7 @@ from deuteron.backend.math.error_function import erf
 from deuteron.backend.math.exponentials import exp, exp2, tanh
 from deuteron.backend.math.float_trigonometry import cos, sin
 from deuteron.backend.math.logarithms import log, log2
+from deuteron.backend.math.remainder import remainder
 
 Emit = Callable[..., Value]
 
@@ -34,6 +35,7 @@ def precise_rsqrt(b: Builder, x: Value) -> Value:
     return b.fdiv(const(x.type, 1.0), precise_sqrt(b, x), flags="")
 
 
+OPERATORS = frozenset({"divide", "remainder"})
 FUNCTIONS: dict[str, Emit] = {
     "exp": exp,
     "exp2": exp2,
@@ -46,4 +48,5 @@ FUNCTIONS: dict[str, Emit] = {
     "sqrt": precise_sqrt,
     "rsqrt": precise_rsqrt,
     "divide": precise_divide,
+    "remainder": remainder,
 }

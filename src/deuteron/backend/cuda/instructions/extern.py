@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import math
 
-from deuteron.backend.cuda.instructions import float_functions
-from deuteron.backend.cuda.instructions.float_functions import exp2, instruction
+from deuteron.backend.cuda.instructions import (
+    float_angles,
+    float_errors,
+    float_functions,
+    float_gamma,
+    float_powers,
+    float_roots,
+)
+from deuteron.backend.cuda.instructions.float_functions import exp2, fmod, instruction
+from deuteron.backend.math.extern.modulo import remainder_by
 from deuteron.backend.math.number import Function, Number
 
 _MODES = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
@@ -41,6 +49,13 @@ def _divide(x: Number, y: Number) -> Number:
 
 FUNCTIONS: dict[str, Function] = {
     **float_functions.FUNCTIONS,
+    **float_powers.FUNCTIONS,
+    **float_roots.FUNCTIONS,
+    **float_angles.FUNCTIONS,
+    **float_errors.FUNCTIONS,
+    **float_gamma.FUNCTIONS,
+    "fmod": fmod,
+    "remainder": remainder_by(fmod),
     "fast_sinf": _sine,
     "fast_cosf": _cosine,
     "fast_tanf": lambda x: _divide(_sine(x), _cosine(x)),

@@ -53,7 +53,7 @@ def tanh(x: Number) -> Number:
     size, square = magnitude(x), x * x
     grown = exp2(size * (2.0 * LOG2_E_FLOAT[0])) + 1.0
     small = fused(size * square, polynomial(square, TANH), size)
-    return with_sign_of(where(size < 0.625, small, fused(_reciprocal(grown), -2.0, 1.0)), x)
+    return with_sign_of(where(size < 0.625, small, fused(reciprocal(grown), -2.0, 1.0)), x)
 
 
 def _parts(x: Number, unit: tuple[float, float]) -> tuple[Number, Number]:
@@ -70,20 +70,22 @@ def exp2(x: Number) -> Number:
     return instruction("ex2.approx.ftz.f32", x)
 
 
-def _reciprocal(x: Number) -> Number:
+def reciprocal(x: Number) -> Number:
     return instruction("rcp.approx.ftz.f", x)
 
 
-def _of_language(name: str) -> Function:
-    return lambda x: x.make(functions.FUNCTIONS[name](x.b, x.value))
+def of_language(name: str) -> Function:
+    return lambda *x: x[0].make(functions.FUNCTIONS[name](x[0].b, *(one.value for one in x)))
 
+
+fmod = of_language("remainder")
 
 # By their symbols, which those of double do not have.
 FUNCTIONS: dict[str, Function] = {
-    "sqrtf": _of_language("sqrt"),
-    "rsqrtf": _of_language("rsqrt"),
+    "sqrtf": of_language("sqrt"),
+    "rsqrtf": of_language("rsqrt"),
     "tanhf": tanh,
-    "sinf": _of_language("sin"),
-    "cosf": _of_language("cos"),
+    "sinf": of_language("sin"),
+    "cosf": of_language("cos"),
 }
 FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": exp2, "exp10f": exp10}

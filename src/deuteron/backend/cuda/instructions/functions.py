@@ -12,6 +12,7 @@ LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end
 
 from __future__ import annotations
 
+from deuteron.backend.cuda.instructions.float_remainders import remainder
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math import functions
@@ -54,5 +55,6 @@ FUNCTIONS: dict[str, Emit] = {
     "divide": fast_divide,
     "sin": near_sin,
     "cos": near_cos,
+    "remainder": remainder,
 }
 WITH_SUBNORMALS: dict[str, Emit] = {**FUNCTIONS, **_exponentials("llvm.nvvm.ex2.approx.f32")}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.instructions import accesses, atomics, exponents, extern, float_functions, functions
+from deuteron.backend.cuda.instructions import accesses, atomics, exponents, float_functions, functions
 from deuteron.backend.cuda.instructions.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
@@ -46,6 +46,8 @@ class PTX(ISA):
 
     @property
     def extern_functions(self) -> Mapping[str, Function]:
+        from deuteron.backend.cuda.instructions import extern  # deferred: 20 modules, for what few kernels have
+
         return extern.FLUSHING if self.exponentials_flush else extern.FUNCTIONS
 
     def thread_index(self, b: Builder) -> Value:

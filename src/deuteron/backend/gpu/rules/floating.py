@@ -17,8 +17,7 @@ from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import Emit, each, each_vector, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like
-from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, precise_divide, precise_sqrt
-from deuteron.backend.math.remainder import remainder
+from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, OPERATORS, precise_divide, precise_sqrt
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import FLOAT_TYPES, FP8, element_type_of
 
@@ -81,7 +80,7 @@ RULES: dict[str, Rule] = {
     "arith.subf": plain(Builder.fsub),
     "arith.mulf": plain(Builder.fmul),
     "arith.divf": _function("divide"),
-    "arith.remf": _in_f32(remainder),
+    "arith.remf": _function("remainder"),
     "arith.negf": plain(Builder.fneg),
     "arith.maximumf": intrinsic("llvm.maximum"),
     "arith.minimumf": intrinsic("llvm.minimum"),
@@ -95,5 +94,5 @@ RULES: dict[str, Rule] = {
     "tt.clampf": clamp,
     "tt.precise_sqrt": _in_f32(precise_sqrt),
     "tt.precise_divf": _in_f32(precise_divide),
-    **{f"math.{name}": _function(name) for name in FUNCTIONS if name != "divide"},
+    **{f"math.{name}": _function(name) for name in FUNCTIONS if name not in OPERATORS},
 }

@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, Function] = {
     "scalbn": whole.ldexp,
     "fma": _fma,
     "fmod": modulo.fmod,
-    "remainder": modulo.remainder,
+    "remainder": modulo.remainder_by(modulo.fmod),
     "rcp64h": _upper_reciprocal,
     "fast_sinf": angle.sin,
     "fast_cosf": angle.cos,

@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 
 from deuteron.backend.math import remainder as division
-from deuteron.backend.math.number import Number, magnitude, where
+from deuteron.backend.math.number import Function, Number, magnitude, where
 
 
 def fmod(x: Number, y: Number) -> Number:
     return x.make(division.remainder(x.b, x.value, y.value, x.unit.fuses and x.unit.doubles))
 
 
-def remainder(x: Number, y: Number) -> Number:
+def remainder_by(fmod: Function) -> Function:
+    return lambda x, y: _remainder(fmod, x, y)
+
+
+def _remainder(fmod: Function, x: Number, y: Number) -> Number:
     size, unit = magnitude(x), magnitude(y)
     largest = 2.0**x.format.bias  # twice a unit above it would be infinite, and x is not more than that
     rest = where(unit >= largest, size, fmod(size, unit + unit))
