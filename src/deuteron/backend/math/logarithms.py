@@ -13,6 +13,7 @@ AVX2 and in NumPy: log 0.36, 0.74, 0.39 (double 0.85, 1.5, 0.80), log2 0.33, 0.7
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
@@ -55,21 +56,29 @@ LOG2_E_FLOAT = (1.4426950216293335, 1.925963033500011e-08)
 _LOG2_E_DOUBLE = (1.4426950407214463, 1.6751713164886512e-10)
 
 
-def log(b: Builder, x: Value, hint: str = "") -> Value:
+Divide = Callable[[Builder, Value, Value], Value]
+
+
+def exactly_rounded(b: Builder, x: Value, y: Value) -> Value:
+    return b.fdiv(x, y, flags="")
+
+
+def log(b: Builder, x: Value, hint: str = "", divide: Divide = exactly_rounded) -> Value:
+    """`divide` as `ratio` does (number.py)."""
     e, f = _split(b, x)
     if Float.of(x) is FLOAT:
         y = _log_float(b, e, f)
     else:
-        half_square, inner = _log1p_parts(b, f)
+        half_square, inner = _log1p_parts(b, f, divide)
         low = fused(b, e, number(x, _LN2_DOUBLE[1]), inner)
         low = b.fsub(b.fsub(half_square, low, flags=""), f, flags="")
         y = fused(b, e, number(x, _LN2_DOUBLE[0]), b.fneg(low))
     return _special_cases(b, x, y, hint)
 
 
-def log2(b: Builder, x: Value, hint: str = "") -> Value:
+def log2(b: Builder, x: Value, hint: str = "", divide: Divide = exactly_rounded) -> Value:
     e, f = _split(b, x)
-    y = _log2_float(b, e, f) if Float.of(x) is FLOAT else _log2_double(b, e, f)
+    y = _log2_float(b, e, f) if Float.of(x) is FLOAT else _log2_double(b, e, f, divide)
     return _special_cases(b, x, y, hint)
 
 
@@ -87,9 +96,9 @@ def _log2_float(b: Builder, e: Value, f: Value) -> Value:
     return b.fadd(e, fraction, flags="")
 
 
-def _log2_double(b: Builder, e: Value, f: Value) -> Value:
+def _log2_double(b: Builder, e: Value, f: Value, divide: Divide) -> Value:
     """log(1 + f) as a sum of which the first part has 21 bits, times 1 / ln 2, plus e; all with the errors kept."""
-    half_square, inner = _log1p_parts(b, f)
+    half_square, inner = _log1p_parts(b, f, divide)
     type = like(f.type, "i64")
     difference = b.fsub(f, half_square, flags="")
     high = b.bitcast(b.and_(bits_of(b, difference), const(type, -(1 << 32))), f.type)
@@ -102,9 +111,9 @@ def _log2_double(b: Builder, e: Value, f: Value) -> Value:
     return b.fadd(b.fadd(rest, lost, flags=""), total, flags="")
 
 
-def _log1p_parts(b: Builder, f: Value) -> tuple[Value, Value]:
+def _log1p_parts(b: Builder, f: Value, divide: Divide) -> tuple[Value, Value]:
     """h = f**2 / 2 and s (h + s**2 R(s**2)): log(1 + f) is f - (h - that)."""
-    s = b.fdiv(f, b.fadd(f, number(f, 2.0), flags=""), flags="")
+    s = divide(b, f, b.fadd(f, number(f, 2.0), flags=""))
     square = b.fmul(s, s, flags="")
     half_square = b.fmul(b.fmul(f, f, flags=""), number(f, 0.5), flags="")
     inner = fused(b, square, evaluate(b, square, _R), half_square)

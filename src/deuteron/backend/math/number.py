@@ -27,7 +27,7 @@ Emit = Callable[..., Value]
 class FloatUnit:
     """What a machine does in one instruction, x * y + z rounded once and rounding to a whole number; and whether it has
     doubles at half the speed of floats, as CPUs have, or may have very few, as GPUs. `near_quotient` and `near_root`
-    are a machine's ways of floats to what `ratio` and `near_root` promise, where a division takes much longer.
+    are a machine's ways to what `ratio` and `near_root` promise, where a division takes much longer.
     """
 
     fuses: bool
@@ -236,16 +236,18 @@ def square_root(x: Number) -> Number:
 
 
 def ratio(x: Number | float, y: Number) -> Number:
-    """x / y within an ulp, where y is normal and below 2**126 and the result is not subnormal; else anything."""
+    """x / y within an ulp, where y is normal and below half the largest power of two, and the result is not subnormal;
+    else anything.
+    """
     x = x if isinstance(x, Number) else y.number(x)
-    if y.is_double or y.unit.near_quotient is None:
+    if y.unit.near_quotient is None:
         return x / y
     return y.make(y.unit.near_quotient(y.b, x.value, y.value))
 
 
 def near_root(x: Number) -> Number:
     """The square root within an ulp, of a positive normal number; else anything."""
-    if x.is_double or x.unit.near_root is None:
+    if x.unit.near_root is None:
         return square_root(x)
     return x.make(x.unit.near_root(x.b, x.value))
 

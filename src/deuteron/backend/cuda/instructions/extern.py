@@ -6,20 +6,29 @@ add_rd    add.rm.f32, add.rm.f64        fast_expf    ex2.approx of the product w
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from deuteron.backend.cuda.instructions import (
     float_angles,
     float_errors,
     float_functions,
     float_gamma,
+    float_logarithms,
     float_powers,
     float_roots,
+    functions,
 )
-from deuteron.backend.cuda.instructions.float_functions import exp2, fmod, instruction
+from deuteron.backend.cuda.instructions.float_functions import exp2, instruction
+from deuteron.backend.math.extern.logarithm import acosh, asinh, atanh
 from deuteron.backend.math.extern.modulo import remainder_by
 from deuteron.backend.math.number import Function, Number
 
 _MODES = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+
+
+def _of_language(symbol: str) -> Function:
+    emit = functions.FUNCTIONS[symbol.removesuffix("f")]
+    return lambda *x: x[0].make(emit(x[0].b, *(one.value for one in x)))
 
 
 def _rounded(name: str, mode: str) -> Function:
@@ -54,8 +63,12 @@ FUNCTIONS: dict[str, Function] = {
     **float_angles.FUNCTIONS,
     **float_errors.FUNCTIONS,
     **float_gamma.FUNCTIONS,
-    "fmod": fmod,
-    "remainder": remainder_by(fmod),
+    "log10f": float_logarithms.log10,
+    "log1pf": float_logarithms.log1p,
+    **{f"{f.__name__}f": partial(f, log1p=float_logarithms.log1p) for f in (asinh, acosh, atanh)},
+    **{name: _of_language(name) for name in ("sqrtf", "rsqrtf", "sinf", "cosf", "log", "log2")},
+    "fmod": _of_language("remainder"),
+    "remainder": remainder_by(_of_language("remainder")),
     "fast_sinf": _sine,
     "fast_cosf": _cosine,
     "fast_tanf": lambda x: _divide(_sine(x), _cosine(x)),

@@ -1,7 +1,7 @@
 """erfc, erfcx, normcdf, and the inverses of the error functions, of float.
 
     erfcx(x) = P(x / (x + 2)) / (x + 2) for x >= 0,  erfc(x) = e**(-x**2) erfcx(x)
-    l = -log2((1 - x) (1 + x)),  erfinv(x) = x C(l), from l = 7.5 on T(sqrt l), for erfcinv sqrt(l) F(1 / sqrt l)
+    l = -log2((1 - x) (1 + x)),  erfinv(x) = x C(l), from 5 on T(sqrt l), of erfcinv from 6 on sqrt(l) F(1 / sqrt l)
 
 x**2 is taken as a sum of two floats, since an error of it counts in full.
 """
@@ -39,29 +39,29 @@ _SCALED = (  # of x / (x + 2) - 1/2
     0.035909608006477356,
     0.08992209285497665,
 )
-_CENTRAL = (  # of l - 1/2
+_CENTRAL = (  # of l - 1/2, l <= 6
     0.9679251313209534,
-    0.16577288508415222,
-    0.004347705282270908,
-    -0.0008177735726349056,
-    -1.0493108675291296e-05,
-    7.74332420405699e-06,
-    -2.1316402865068085e-08,
-    -1.0492582447341192e-07,
-    9.993509131334122e-09,
-    -3.109268675860477e-10,
+    0.16577281057834625,
+    0.004347824025899172,
+    -0.0008175086113624275,
+    -1.1194294529559556e-05,
+    8.344552043126896e-06,
+    -2.7608876962403883e-07,
+    -4.725029256746893e-08,
+    3.31534066866368e-09,
 )
-_TAIL = (  # of sqrt(l) - 3.9, l <= 23.04
-    3.08079195022583,
-    0.8371143937110901,
-    0.003240954363718629,
-    -0.001415383885614574,
-    0.000412974797654897,
-    -9.622413199394941e-05,
-    4.658378202293534e-06,
-    1.14126969492645e-05,
+_TAIL = (  # of sqrt(l) - 3.7, 5 <= l <= 23.1
+    2.913510799407959,
+    0.8356339931488037,
+    0.004196520894765854,
+    -0.001782525097951293,
+    0.000508529192302376,
+    -9.638282062951475e-05,
+    -8.467248335364275e-06,
+    1.400786732119741e-05,
+    -2.223352566943504e-06,
 )
-_FAR_TAIL = (  # of 1 / sqrt(l) - 0.25, l <= 150
+_FAR_TAIL = (  # of 1 / sqrt(l) - 0.25, 6 <= l <= 150
     0.7911336421966553,
     -0.18635191023349762,
     0.18168506026268005,
@@ -74,7 +74,8 @@ _FAR_TAIL = (  # of 1 / sqrt(l) - 0.25, l <= 150
     -104.2276382446289,
     -1996.1640625,
 )
-_CENTRAL_MIDDLE, _TAIL_MIDDLE, _FAR_MIDDLE, _LAST_CENTRAL = 0.5, 3.9, 0.25, 7.5
+_CENTRAL_MIDDLE, _TAIL_MIDDLE, _FAR_MIDDLE = 0.5, 3.7, 0.25
+_TAIL_FROM, _FAR_TAIL_FROM = 5.0, 6.0  # the error of the middle grows
 _SCALE = 24  # powers of two, by which a subnormal result is a normal number
 
 
@@ -107,7 +108,7 @@ def erfcx(x: Number) -> Number:
 
 def erfinv(x: Number) -> Number:
     lost = _lost(fused(-x, x, 1.0))
-    return _inverse(x, lost, lambda: _tail(lost))
+    return _inverse(x, lost, _TAIL_FROM, lambda: _tail(lost))
 
 
 def erfcinv(x: Number) -> Number:
@@ -120,14 +121,14 @@ def normcdfinv(x: Number) -> Number:
 
 def _inverse_complement(x: Number, factor: float) -> Number:
     lost = _lost(x * (2.0 - x))
-    y = _inverse(1.0 - x, lost, lambda: _far_tail(lost))
+    y = _inverse(1.0 - x, lost, _FAR_TAIL_FROM, lambda: _far_tail(lost))
     return y if factor == 1.0 else y * factor
 
 
-def _inverse(x: Number, lost: Number, tail: Callable[[], Number]) -> Number:
+def _inverse(x: Number, lost: Number, tail_from: float, tail: Callable[[], Number]) -> Number:
     """x times the middle's polynomial, which is NaN where there is no inverse, or the tail, of few numbers."""
     return branch(
-        lost > _LAST_CENTRAL,
+        lost > tail_from,
         lambda: with_sign_of(where(lost < math.inf, tail(), lost), x),
         lambda: x * polynomial(lost - _CENTRAL_MIDDLE, _CENTRAL),
     )

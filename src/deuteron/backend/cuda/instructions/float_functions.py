@@ -3,15 +3,11 @@
     exp     n = floor(x log2 e),  r = x log2 e - n in two parts:   2**n * ex2.approx(r)
     tanh    1 - 2 / (ex2.approx(2 |x| log2 e) + 1), below 0.625 a polynomial
 
-`near_quotient` and `near_root` are what other functions divide and take roots by (`backend/math/number.py`). Results of
-exp and exp10 below 2**-126 are zero. docs/math.md has the errors, of all arguments, on an H200.
+Results of exp and exp10 below 2**-126 are zero. docs/math.md has the errors, of all arguments, on an H200.
 """
 
 from __future__ import annotations
 
-from deuteron.backend.cuda.instructions import functions
-from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.coefficients import TANH
 from deuteron.backend.math.logarithms import LOG2_E_FLOAT
 from deuteron.backend.math.number import Function, Number, fused, magnitude, polynomial, where, with_sign_of
@@ -25,18 +21,6 @@ def instruction(name: str, *numbers: Number) -> Number:
     """An instruction of PTX, by the name of its intrinsic, whose result has the type of its first operand."""
     first = numbers[0]
     return first.make(first.b.call(first.type, f"llvm.nvvm.{name}", *(x.value for x in numbers)))
-
-
-def near_quotient(b: Builder, x: Value, y: Value) -> Value:
-    """x times the reciprocal of y, and what that lacks once more times the reciprocal."""
-    inverse = b.call("float", "llvm.nvvm.rcp.approx.ftz.f", y)
-    first = b.fmul(x, inverse, flags="")
-    rest = b.intrinsic("llvm.fma", "float", b.fneg(first), y, x)
-    return b.intrinsic("llvm.fma", "float", rest, inverse, first)
-
-
-def near_root(b: Builder, x: Value) -> Value:
-    return b.call("float", "llvm.nvvm.sqrt.approx.ftz.f", x)
 
 
 def exp(x: Number) -> Number:
@@ -74,18 +58,5 @@ def reciprocal(x: Number) -> Number:
     return instruction("rcp.approx.ftz.f", x)
 
 
-def of_language(name: str) -> Function:
-    return lambda *x: x[0].make(functions.FUNCTIONS[name](x[0].b, *(one.value for one in x)))
-
-
-fmod = of_language("remainder")
-
-# By their symbols, which those of double do not have.
-FUNCTIONS: dict[str, Function] = {
-    "sqrtf": of_language("sqrt"),
-    "rsqrtf": of_language("rsqrt"),
-    "tanhf": tanh,
-    "sinf": of_language("sin"),
-    "cosf": of_language("cos"),
-}
+FUNCTIONS: dict[str, Function] = {"tanhf": tanh}  # by their symbols, which those of double do not have
 FLUSHING: dict[str, Function] = {"expf": exp, "exp2f": exp2, "exp10f": exp10}

@@ -17,8 +17,8 @@ from deuteron.backend.cuda.instructions.float_functions import (
     instruction,
     reciprocal,
 )
+from deuteron.backend.cuda.instructions.float_logarithms import log
 from deuteron.backend.cuda.instructions.float_powers import exp2_of_product, log2_pair
-from deuteron.backend.math import logarithms
 from deuteron.backend.math.extern.angle import sinpi
 from deuteron.backend.math.extern.shared import branch
 from deuteron.backend.math.logarithms import LOG2_E_FLOAT
@@ -103,9 +103,9 @@ _I1_LARGE = (
     -0.5548073649406433,
 )
 _LN2 = (0.6931471824645996, -1.904654323148236e-09)
-_HALF_LOG_TAU = 0.9189385332046728
+_HALF_LOG = (0.4189385175704956, 1.563417661998301e-08)  # log(2 pi / e) / 2
 _STIRLING_FROM, _BESSEL_LARGE = 3.0, 8.0
-_LARGEST = 4.0850033e36  # of which lgamma is finite
+_LARGEST = 4.0850031e36  # of which lgamma is finite
 _MOST_GAMMA = 60.0  # of which gamma is infinite, and its inverse, over a number, zero
 _TINY = 2.0**-30  # of minus that lgamma is the same
 _MOST_BESSEL = 92.5  # of which both are infinite
@@ -154,16 +154,16 @@ def _log_gamma_near(size: Number, is_small: Number) -> Number:
 
 def _stirling(size: Number, logarithm: Pair) -> Pair:
     inverse = reciprocal(size)
-    rest = fused(polynomial(inverse * inverse, _STIRLING), inverse, _HALF_LOG_TAU - 0.5)
+    rest = fused(polynomial(inverse * inverse, _STIRLING), inverse, _HALF_LOG[0])
     less = quick_sum(logarithm.high, logarithm.high.number(-1.0))
     product = Pair(less.high, less.low + logarithm.low).times(size - 0.5)
-    return Pair(product.high, product.low + rest)
+    return Pair(product.high, product.low + _HALF_LOG[1] + rest)
 
 
 def _reflected_log(size: Number, is_small: Number, y: Number, usual: Number) -> Number:
     """log(pi / (a |sin(pi a)|)) less lgamma(a), or less that of 1 + a without a."""
     product = magnitude(sinpi(size)) * where(is_small, 1.0, size)
-    reflected = size.make(logarithms.log(size.b, ratio(math.pi, product).value)) - y
+    reflected = log(ratio(math.pi, product)) - y
     reflected = where(downward(size).equals(size), math.inf, reflected)
     return where(size < _TINY, usual, reflected)
 

@@ -1,4 +1,4 @@
-"""pow, expm1, sinh, cosh and log10 of float.
+"""pow, expm1, sinh and cosh of float.
 
 pow     2 ** (y log2 |x|), the logarithm as a sum of two floats:  x = 2**e m,  q = (m - 1) / (m + 1),
         log2 m = 2 log2(e) (q + q**3 / 3 + q**5 L(q**2))
@@ -12,7 +12,7 @@ import math
 
 from deuteron.backend.cuda.instructions.float_exponentials import ROUNDER, Exponential, exponential, reduced
 from deuteron.backend.cuda.instructions.float_functions import exp2, reciprocal
-from deuteron.backend.math import logarithms
+from deuteron.backend.cuda.instructions.float_logarithms import split
 from deuteron.backend.math.coefficients import SINH
 from deuteron.backend.math.logarithms import LOG2_E_FLOAT
 from deuteron.backend.math.number import (
@@ -30,9 +30,7 @@ from deuteron.backend.math.number import (
 from deuteron.backend.math.pair import Pair, quick_sum, two_product
 
 _ROUNDER_BITS = 0x4B400000  # of float_exponentials.ROUNDER
-_SQRT_HALF = 0x3F3504F3  # its bits
 _TWO_LOG2_E = (2.885390043258667, 3.851926067001e-08)
-_LOG10_E = (0.4342944622039795, 1.9699271547324315e-08)  # both positive, for infinities
 _THIRD = (0.3333333432674408, -9.934107758624577e-09)
 _INVERSE_TANGENT = (0.20000483095645905, 0.1424979567527771, 0.12127882242202759)
 _EXPM1 = (
@@ -92,11 +90,6 @@ def _quarter_exponential(size: Number) -> Number:
     return exponential(intrinsic("llvm.minimum", size, size.number(89.5))).value(-2)
 
 
-def log10(x: Number) -> Number:
-    y = x.make(logarithms.log(x.b, x.value))
-    return fused(y, _LOG10_E[0], y * _LOG10_E[1])
-
-
 def _power(x: Number, y: Number, factor: Pair, is_whole: Number, is_odd: Number) -> Number:
     size = magnitude(x)
     is_zero, is_infinite = size.equals(0.0), size.equals(math.inf)
@@ -110,11 +103,7 @@ def _power(x: Number, y: Number, factor: Pair, is_whole: Number, is_odd: Number)
 
 def log2_pair(x: Number) -> Pair:
     """Of a positive number, to 35 bits."""
-    is_small = x < x.format.smallest_normal
-    bits = where(is_small, x * 2.0**24, x).bits()
-    exponent = (bits - _SQRT_HALF) & -(1 << 23)
-    e = fused(exponent.to_float("float"), 2.0**-23, where(is_small, x.number(-24.0), 0.0))
-    m = (bits - exponent).as_float("float")
+    e, m, _ = split(x)
     f, total = m - 1.0, m + 1.0
     inverse = reciprocal(total)
     q = f * inverse
@@ -151,5 +140,4 @@ FUNCTIONS: dict[str, Function] = {
     "expm1f": expm1,
     "sinhf": sinh,
     "coshf": cosh,
-    "log10f": log10,
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.instructions import accesses, atomics, exponents, float_functions, functions
+from deuteron.backend.cuda.instructions import accesses, atomics, exponents, functions, quotients
 from deuteron.backend.cuda.instructions.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
@@ -36,9 +36,7 @@ class PTX(ISA):
     name = "CUDA"
     kernel_convention = "ptx_kernel"
     conversion = PTXFloatConversion
-    float_unit = replace(
-        ISA.float_unit, near_quotient=float_functions.near_quotient, near_root=float_functions.near_root
-    )
+    float_unit = replace(ISA.float_unit, near_quotient=quotients.near_quotient, near_root=quotients.near_root)
 
     @property
     def functions(self) -> Mapping[str, Emit]:

@@ -13,6 +13,7 @@ from deuteron.backend.math.coefficients import LOG, LOG1P
 from deuteron.backend.math.exponentials import constants_of
 from deuteron.backend.math.extern.exponential import LOG10_2, exp_limits, exponential
 from deuteron.backend.math.number import (
+    Function,
     Number,
     any_of,
     fused,
@@ -117,7 +118,7 @@ def powi(x: Number, n: Number) -> Number:
     return _power(x, high, Pair(high, low), n.equals(n), (n & 1).equals(1))
 
 
-def asinh(x: Number) -> Number:
+def asinh(x: Number, log1p: Function = log1p) -> Number:
     size = magnitude(x)
     is_large = size > _large(x)
     square = size * size
@@ -125,7 +126,7 @@ def asinh(x: Number) -> Number:
     return with_sign_of(log1p(grown) + where(is_large, x.number(math.log(2.0)), 0.0), x)
 
 
-def acosh(x: Number) -> Number:
+def acosh(x: Number, log1p: Function = log1p) -> Number:
     is_large = x > _large(x)
     t = x - 1.0
     grown = where(is_large, x, t + near_root(fused(t, t, t + t)))
@@ -133,7 +134,7 @@ def acosh(x: Number) -> Number:
     return where(x < 1.0, math.nan, y)
 
 
-def atanh(x: Number) -> Number:
+def atanh(x: Number, log1p: Function = log1p) -> Number:
     size = magnitude(x)
     doubled = size + size
     part = where(size < 1.0, ratio(size, 1.0 - size), where(size.equals(1.0), size.number(math.inf), math.nan))
