@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from layout.strategies import layouts, shapes
 
-from deuteron.layout.distributed import blocked, default_blocked, mma_v2_accumulator, mma_v2_operand, slice_axis
+from deuteron.layout.distributed import (
+    blocked,
+    default_blocked,
+    mma_v2_accumulator,
+    mma_v2_operand,
+    slice_axis,
+    split_axis,
+)
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 from deuteron.layout.shared import row_major, swizzled
 
@@ -84,6 +91,20 @@ def test_slices_drop_replicated_registers():
     assert sliced.shape == (16,)
     assert sliced.in_size(REGISTER) == 2
     assert sliced.free_bits()[LANE] == 0b00011
+
+
+@pytest.mark.parametrize("stride", [1, 8, 64, 256])
+def test_halves_are_held_once(stride):
+    """Pairs that are in two registers, lanes or warps; a thread holds eight elements, and four of each half."""
+    layout = blocked([1024], [8], [32], [4], order=[0]).reshape([1024 // stride // 2, 2, stride])
+    pairs = layout.transpose([0, 2, 1])
+    half = split_axis(pairs, 2)
+    assert half.in_size(REGISTER) == 4 and not any(half.free_bits().values())
+
+
+def test_halves_of_a_tile_of_which_a_thread_holds_one_element_are_held_twice():
+    half = split_axis(blocked([32, 2], [1, 1], [16, 2], [2, 1], order=[1, 0]), 1)
+    assert half.in_size(REGISTER) == 1 and half.free_bits()[LANE] == 0b00001
 
 
 def test_mma_v2_matches_the_ptx_isa():

@@ -36,6 +36,31 @@ def test_split_and_join(draw, poisoned, check):
 
 
 @triton.jit
+def hadamard_kernel(x_ptr, out_ptr, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Butterflies: sums and differences of elements that are 1, 2, 4 ... apart."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + at)
+    for stage in tl.static_range(STAGES):
+        pairs = tl.permute(tl.reshape(x, (M, N // (2 << stage), 2, 1 << stage)), (0, 1, 3, 2))
+        left, right = tl.split(pairs)
+        x = tl.reshape(tl.permute(tl.join(left + right, left - right), (0, 1, 3, 2)), (M, N))
+    tl.store(out_ptr + at, x)
+
+
+@pytest.mark.parametrize(("shape", "num_warps"), [((4, 128), 1), ((1, 1024), 4), ((2, 64), 4)])
+def test_butterflies(draw, poisoned, check, shape, num_warps):
+    """Halves of pairs that are in two registers, lanes, warps; of 128 elements a thread of 128 holds one."""
+    x, out = draw("int32", shape), poisoned("int32", shape)
+    stages = shape[1].bit_length() - 1
+    hadamard_kernel[(1,)](x, out, STAGES=stages, M=shape[0], N=shape[1], num_warps=num_warps)
+    expected = x.astype(np.int64)
+    for stage in range(stages):
+        pairs = expected.reshape(shape[0], -1, 2, 1 << stage)
+        expected = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2).reshape(shape)
+    check(out, expected.astype(np.int32))
+
+
+@triton.jit
 def permute_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, A * B * C))
     x = tl.permute(tl.reshape(x, (A, B, C)), (2, 0, 1))

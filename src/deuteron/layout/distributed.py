@@ -229,6 +229,20 @@ def slice_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     return layout.without_axis(axis).without_replicated_registers()
 
 
+def split_axis(layout: LinearLayout, axis: int) -> LinearLayout:
+    """The layout of both halves of a tile that has two elements along `axis`. Where two lanes or warps have one each,
+    each thread gets both of half of what it holds, so that no two threads have the same afterwards.
+    """
+    half = tuple(int(at == axis) for at in range(len(layout.shape)))
+    bases = {name: list(layout.of(name)) for name in layout.in_names}
+    holder = next((name for name in (LANE, WARP) if half in bases[name]), None)
+    given = next((basis for basis in bases[REGISTER] if any(basis) and not basis[axis]), None)
+    if holder is not None and given is not None and half not in bases[REGISTER]:
+        bases[holder][bases[holder].index(half)] = given
+        bases[REGISTER][bases[REGISTER].index(given)] = half
+    return slice_axis(LinearLayout.make(bases, dict(layout.outs)), axis)
+
+
 def multiply_add_operand(accumulator: LinearLayout, shape: tuple[int, ...], index: int) -> LinearLayout:
     """Operand a (0) or b (1) of a dot by multiply-adds: each thread holds the whole row of a, or column of b, of each
     element of its accumulator.

@@ -39,7 +39,7 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
-from deuteron.layout.distributed import slice_axis
+from deuteron.layout.distributed import slice_axis, split_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import uses_mma
@@ -302,7 +302,7 @@ class Homes:
         if isinstance(op, CatOp):
             return [self._common(op) * LinearLayout.identity(2, REGISTER, "dim0")]
         if isinstance(op, SplitOp):
-            return [slice_axis(self._common(op), len(self._common(op).shape) - 1)] * 2
+            return [split_axis(self._common(op), len(self._common(op).shape) - 1)] * 2
         return [None] * len(op.results)
 
     def _flexible(self, op: Operation) -> LinearLayout | None:
