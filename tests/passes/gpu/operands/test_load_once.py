@@ -4,6 +4,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import shape_of
@@ -24,6 +25,8 @@ def packed(a, w, out, N, K, CASE: tl.constexpr):
             words = tl.load(w_ptrs, volatile=True)
         elif CASE == "columns":
             words = tl.load(w + (k + ks)[:, None] * N + columns[None, :] // 4)
+        elif CASE == "rows":
+            words = tl.load(w + (k + columns)[None, :] * N + ks[:, None] // 8)
         elif CASE == "transposed":
             words = tl.trans(tl.load(w + columns[:, None] * N + (k + ks)[None, :] // 8))
         else:
@@ -72,3 +75,12 @@ def test_what_is_needed_along_both_dimensions():
     module = lower_function(turned, {"w": "*fp16", "out": "*fp32"}, {})
     run_passes(module, [*tile_passes(), LoadOnce()])
     assert [shape_of(op.result.type) for op in module.walk() if isinstance(op, LoadOp)] == [(64, 64)]
+
+
+def test_words_along_k_are_neighbours():
+    """Of weights as `[columns, K // 8]`: `range(0, 8) * 8 // 8` would not be known to count up."""
+    signature = {"a": "*fp16", "w": "*i32", "out": "*fp32", "N": "i32", "K": "i32", "CASE": "constexpr"}
+    module = lower_function(packed, signature, {"CASE": "rows"}, {})
+    run_passes(module, [*tile_passes(), LoadOnce()])
+    load = next(op for op in module.walk() if isinstance(op, LoadOp) and shape_of(op.result.type) == (8, 32))
+    assert AxisInfoAnalysis(module.body.block.first_op).of(load.ptr).contiguity == (8, 1)

@@ -1,6 +1,8 @@
 """Where operands of dots go: into which layout of shared memory, before which op, and when not."""
 
+import numpy as np
 import pytest
+from backend.cuda.launching import aligned, emulate, instructions_with
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
@@ -176,3 +178,30 @@ def test_multiply_adds_read_slices_that_fit_into_registers(sizes, parts):
     depths = [dot.depth.value.data for dot in ops(module, SlicedDotOp)]
     assert depths == ([sizes[2] // parts] if parts > 1 else [])
     assert len(ops(module, LocalAllocOp)) == (2 if parts > 1 else 0) and not ops(module, LocalLoadOp)
+
+
+@deuteron.jit
+def bytes_of_two(a, b, scales, out, K, M: tl.constexpr, N: tl.constexpr):
+    """Weights of 4 bits as `[N, K // 2]`, with scales of groups of 32 along K."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 64)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, 64):
+        x = tl.load(a + i[:, None] * K + start + k[None, :])
+        y = tl.load(b + j[None, :] * (K // 2) + (start // 2 + k[:, None] // 2)) >> (k % 2 * 4)[:, None] & 15
+        scale = tl.load(scales + j[None, :] * (K // 32) + (start + k[:, None]) // 32)
+        acc = tl.dot(x, ((y.to(tl.float32) - 8) * scale).to(tl.float16), acc)
+    tl.store(out + i[:, None] * N + j[None, :], acc)
+
+
+@pytest.mark.parametrize("rows", [16, 64])
+def test_packed_neighbours_along_k_are_copied_and_stored_along_k(rows):
+    rng = np.random.default_rng(3)
+    x, packed = rng.standard_normal((rows, 192)).astype(np.float16), rng.integers(0, 256, (64, 96), np.uint8)
+    scales, out = rng.standard_normal((64, 6)).astype(np.float32), aligned(np.zeros((rows, 64), np.float32))
+    arguments = [aligned(array) for array in (x, packed, scales)]
+    kernel = emulate(bytes_of_two, *arguments, out, 192, M=rows, N=64, grid=(1,), num_warps=4, target="cuda:90")
+    weights = np.stack([packed & 15, packed >> 4], -1).reshape(64, 192).astype(np.float32) - 8
+    weights = (weights * scales.repeat(32, 1)).astype(np.float16).astype(np.float64)
+    np.testing.assert_allclose(out, x.astype(np.float64) @ weights.T, rtol=1e-3, atol=1e-2)
+    assert not instructions_with(kernel, "ld.global.b8")
+    assert not instructions_with(kernel, "st.shared.b16") and not instructions_with(kernel, "st.shared.b8")

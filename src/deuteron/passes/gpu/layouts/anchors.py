@@ -20,6 +20,7 @@ from deuteron.analysis.addresses.load_accesses import num_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
@@ -30,7 +31,7 @@ from deuteron.layout.distributed import (
     square_blocked,
     transposing_blocked,
 )
-from deuteron.layout.linear import LinearLayout
+from deuteron.layout.linear import OFFSET, LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
 from deuteron.machine.gpu import GPUConfig
 from deuteron.machine.matrix import RegisterMatrixUnit
@@ -108,6 +109,15 @@ def block_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
     vector = min(MAX_BYTES // byte_width_of(type), per_thread, shape[-1])
     order = list(reversed(range(len(shape))))
+    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
+
+
+def stored_layout(type: MemDescType, config: GPUConfig) -> LinearLayout:
+    """Of a tile that nothing else decides and that goes into shared memory: neighbours there are in a thread."""
+    shape, offsets = shape_of(type.tile), layout_of(type).of(OFFSET)
+    fast = next((axis for axis, extent in enumerate(offsets[0]) if extent), len(shape) - 1)
+    order = sorted(range(len(shape)), key=lambda axis: (axis != fast, -axis))
+    vector = min(MAX_BYTES // byte_width_of(type.tile), max(_num_elements(shape) // config.num_threads, 1), shape[fast])
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
 
 

@@ -50,6 +50,7 @@ from deuteron.passes.gpu.layouts.anchors import (
     dot_layouts,
     memory_layout,
     reduced_layout,
+    stored_layout,
 )
 from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots, has_dots
 
@@ -121,6 +122,8 @@ class Homes:
             return [None, *self._of_all(op.parent_op().after_region.block.args)]
         if isinstance(op, SplitOp):
             return [_joined(self._homes[op.lhs])]
+        if isinstance(op, LocalAllocOp) and op.src is not None:
+            return [self.get(op.src) or stored_layout(op.result.type, self._config)]
         if isinstance(op, GatherOp):
             return [self._own(op.src), self._indices(op)]
         if isinstance(op, PrintOp):  # of several shapes

@@ -3,7 +3,7 @@
     %p = tt.addptr(%base, (range(0, 128) / 8) * stride + columns)      128 x 64 pointers, each eight times
     %w = tt.load(%p)
   ->
-    %p = tt.addptr(%base, (range(0, 16) * 8 / 8) * stride + columns)   16 x 64
+    %p = tt.addptr(%base, range(0, 16) * stride + columns)             16 x 64
     %l = tt.load(%p)
     %w = tt.reshape(tt.broadcast(tt.expand_dims(%l)))                  16 x 8 x 64 is 128 x 64
 
@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -171,11 +171,13 @@ class _Sampling:
 
     def _made(self, value: OpResult, axis: int) -> SSAValue:
         op, small = value.op, _every(value.type, axis, self._count)
-        b = Builder(InsertPoint.after(op), op.location)
+        b = _after(op)
         if isinstance(op, ConstantOp):
             return b.value(ConstantOp(DenseIntOrFPElementsAttr(small, op.value.data), small))
         if isinstance(op, MakeRangeOp):
             return self._range(b, op)
+        if isinstance(op, arith.DivSIOp | arith.DivUIOp) and (counted := self._quotient(op, axis)) is not None:
+            return counted
         if isinstance(op, SplatOp | BroadcastOp | ExpandDimsOp | TransOp):
             inner = _inner_axis(op, axis)
             operands = [op.src if isinstance(op, SplatOp) else self.of(op.src, inner)]
@@ -192,3 +194,23 @@ class _Sampling:
         numbers = b.value(MakeRangeOp(0, (end - start) // self._count))
         scaled = b.value(arith.MuliOp(numbers, b.constant(self._count, numbers.type)))
         return b.value(arith.AddiOp(scaled, b.constant(start, numbers.type))) if start else scaled
+
+    def _quotient(self, op: arith.DivSIOp | arith.DivUIOp, axis: int) -> SSAValue | None:
+        """Every n-th element of a range over n: they are neighbours, which `range * n / n` would not show."""
+        divisor = op.rhs.owner
+        is_count = isinstance(divisor, ConstantOp) and divisor.value.get_values()[0] == self._count
+        return self._counted(op.lhs, axis) if is_count else None
+
+    def _counted(self, value: SSAValue, axis: int) -> SSAValue | None:
+        op = value.owner
+        if isinstance(op, ExpandDimsOp):
+            inner = self._counted(op.src, _inner_axis(op, axis))
+            return None if inner is None else _after(op).value(ExpandDimsOp(inner, op.axis.value.data))
+        if isinstance(op, MakeRangeOp) and op.start.value.data % self._count == 0:
+            start, end = (bound.value.data // self._count for bound in (op.start, op.end))
+            return _after(op).value(MakeRangeOp(start, end))
+        return None
+
+
+def _after(op: Operation) -> Builder:
+    return Builder(InsertPoint.after(op), op.location)

@@ -45,14 +45,14 @@ from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, element_type_of, shape_of
+from deuteron.ir.types import byte_width_of, element_type_of, num_bytes_of, shape_of
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import has_room, must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import dot_layouts
-from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOperand
+from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOperand, k_axis_of
 from deuteron.passes.gpu.operands.joins import select_joined
 from deuteron.passes.gpu.operands.origins import is_from_dot, load_of
 from deuteron.passes.gpu.operands.parts import Parts
@@ -176,10 +176,19 @@ class _Rewrite:
         for order in reversed(orders):
             k_axis = order[k_axis]
         size, axis = byte_width_of(root.type), self._fast_axis(root)
+        if load_of(root) is None and self._is_along_k(op, 0 if value is op.a else 1):
+            axis = k_axis
         if axis != k_axis and (must_be_k_major(root.type) or part * size < min(SPANS)):
             axis = k_axis
         span = MAX_SPAN if axis == k_axis else min(MAX_SPAN, part * size)
         return self._descriptor(op, root, orders, mma_shared(shape_of(root.type), axis, size, span))
+
+    def _is_along_k(self, op: DotOp, index: int) -> bool:
+        """Whether most of what an operand is computed of has its neighbours in memory along K."""
+        computed = ComputedOperand.of(op, index)
+        loads = [load for load in computed.loads if isinstance(load, LoadOp)] if computed is not None else []
+        most = max(loads, key=lambda load: num_bytes_of(load.result.type), default=None)
+        return most is not None and k_axis_of(op, index, most) == fast_axis(most, self._info)
 
     def _descriptor(self, op: DotOp, root: SSAValue, orders: list[Order], layout: LinearLayout) -> SSAValue:
         """A tile in shared memory, transposed in these orders. It lives in the block in which the tile is made."""
