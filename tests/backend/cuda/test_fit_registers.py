@@ -148,6 +148,23 @@ def test_what_stays(monkeypatch, line):
     assert len(assembler.texts) == 1
 
 
+@pytest.mark.parametrize(
+    ("registers", "spilled", "said", "kept"),
+    [
+        (134, 0, (), 122),  # twice the blocks
+        (134, 8, (), 134),
+        (134, 0, ("(C7510) wgmma serialised",), 134),
+        (138, 0, (), 138),  # more than a sixteenth
+        (90, 0, (), 90),  # three blocks for two
+    ],
+)
+def test_dots_give_up_few_registers_for_twice_the_blocks(monkeypatch, registers, spilled, said, kept):
+    cubins = [Cubin(b"", Resources(registers), ()), Cubin(b"", Resources(122, spill_stores=spilled), said)]
+    monkeypatch.setattr(fit_registers, "assemble", lambda *_: cubins.pop(0))
+    ptx = PTX.replace("512", "256").replace("\tret;", "\tmma.sync.aligned\n\tret;")
+    assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == kept
+
+
 @deuteron.jit
 def layer_norm(x, weight, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)

@@ -12,8 +12,9 @@
 
 ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by CTAs whose
 loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Sometimes it spills where it had registers left;
-told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). Dots on tensor cores stay as they
-are, and so does a kernel that says itself how many registers it takes.
+told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). A kernel with dots on tensor cores
+gives up a sixteenth at most, for twice the CTAs, and spills nothing for them; one that says itself how many registers
+it takes stays as it is.
 
 A kernel whose function has a stack is slow though the function is never called, as the reduction of large angles: with
 240 bytes it took four times as long on an H200, in 16,384 CTAs; with 8, where a thread had 32 registers, one took six
@@ -42,6 +43,9 @@ MAX_SAVED, MAX_SAVED_COMPUTING = 1 / 4, 1 / 8
 MAX_INSTRUCTIONS = 128  # of the text of a kernel, for each access
 # Of CTAs: three to four gain 2.5 % in layer norm of 16384x4096 (above); smaller gains are not measured.
 MIN_GAIN = 4 / 3
+# The same of kernels with dots, whose sums must have their registers: Mamba 2's chunk scan with 8 warps takes 0.71 of its
+# time on an H200 with 122 registers for 134, two CTAs for one.
+MAX_SAVED_DOTS, MIN_GAIN_DOTS = 1 / 16, 2
 # Bytes that a thread may store and load again for twice the CTAs: four registers. Where one CTA is on a multiprocessor
 # alone, nothing is loaded while it computes.
 SPILLED_FOR_TWICE = 32
@@ -79,16 +83,16 @@ def assemble_to_fit(
     if cubin.resources.stack_bytes and not cubin.resources.spill_bytes and _CALL.search(ptx):
         roomier = assemble(_limited(ptx, min(cubin.resources.registers + MORE, most)), architecture.name, fp_fusion)
         return cubin if roomier.resources.stack_bytes else roomier
-    saved = MAX_SAVED_COMPUTING if _computes(ptx) else MAX_SAVED
-    limit = None if _DOTS.search(ptx) else _limit(machine, int(threads[1]), cubin.resources, dynamic_shared, saved)
+    has_dots = bool(_DOTS.search(ptx))
+    limit = (_limit_with_dots if has_dots else _limit)(ptx, machine, int(threads[1]), cubin.resources, dynamic_shared)
     if limit is None:
         return cubin
     fitted = assemble(_limited(ptx, limit), architecture.name, fp_fusion)
     used, then = cubin.resources, fitted.resources
     before, after = (_num_ctas(machine, int(threads[1]), one, dynamic_shared) for one in (used, then))
-    spared = SPILLED_FOR_TWICE if after >= 2 * before and not _CALL.search(ptx) else 0
+    spared = SPILLED_FOR_TWICE if after >= 2 * before and not has_dots and not _CALL.search(ptx) else 0
     more = max(then.spill_bytes - used.spill_bytes, then.stack_bytes - used.stack_bytes)
-    kept = fitted if more <= spared else cubin
+    kept = fitted if more <= spared and len(fitted.messages) <= len(cubin.messages) else cubin
     if not used.spill_bytes or not then.spill_bytes:
         return kept
     roomier = _limited(ptx, _registers_for(machine, int(threads[1]), before - 1))
@@ -119,20 +123,33 @@ def _computes(ptx: str) -> bool:
     return len(_INSTRUCTION.findall(ptx)) > MAX_INSTRUCTIONS * max(len(_ACCESS.findall(ptx)), 1)
 
 
-def _limit(machine: GPU, num_threads: int, used: Resources, dynamic_shared: int, saved: float) -> int | None:
+def _limit(ptx: str, machine: GPU, num_threads: int, used: Resources, dynamic_shared: int) -> int | None:
     if used.spill_bytes and used.registers < _most_registers(machine, num_threads):
         return used.registers
+    saved = MAX_SAVED_COMPUTING if _computes(ptx) else MAX_SAVED
     return rewarding_limit(machine, num_threads, used.registers, dynamic_shared + used.shared_bytes, saved)
 
 
+def _limit_with_dots(ptx: str, machine: GPU, num_threads: int, used: Resources, dynamic_shared: int) -> int | None:
+    shared_bytes = dynamic_shared + used.shared_bytes
+    if used.spill_bytes:
+        return None
+    return rewarding_limit(machine, num_threads, used.registers, shared_bytes, MAX_SAVED_DOTS, MIN_GAIN_DOTS)
+
+
 def rewarding_limit(
-    machine: GPU, num_threads: int, registers: int, shared_bytes: int, saved: float = MAX_SAVED
+    machine: GPU,
+    num_threads: int,
+    registers: int,
+    shared_bytes: int,
+    saved: float = MAX_SAVED,
+    gain: float = MIN_GAIN,
 ) -> int | None:
-    """The most registers, fewer than these by that part at most, with which enough more CTAs fit; None: too few."""
+    """The most registers, fewer than these by that part at most, with which so many times the CTAs fit, if any."""
 
     def ctas(count: int) -> int:
         return occupancy(machine, num_threads, count, shared_bytes).ctas
 
-    wanted = max(ctas(registers) * MIN_GAIN, 1)
+    wanted = max(ctas(registers) * gain, 1)
     counts = range(registers - 1, registers - int(registers * saved) - 1, -1)
     return next((count for count in counts if ctas(count) >= wanted), None)
