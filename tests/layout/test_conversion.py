@@ -18,6 +18,7 @@ from deuteron.layout.conversion import (
 )
 from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand
 from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
+from deuteron.layout.shared_access import Offsets, conflicts, find_matrices
 
 
 def grid(layout):
@@ -134,6 +135,20 @@ def test_rows_of_matrices_are_vectors_of_the_other_side():
         assert bank_conflicts(rows, route.scratch, 8, 16) == 0
         starts = matrix.compose(route.scratch.right_inverse()).columns(LANE)[2:]
         assert f2.rank([start >> 3 & 7 for start in starts]) == 3  # eight times four banks
+
+
+def test_sums_that_are_an_operand_transposed_are_stored_and_loaded_as_matrices():
+    """Of an attention's backward pass: the weights are transposed between two dots."""
+    sums = mma_v2_accumulator([64, 64], [4, 1])
+    src = sums.map_columns(dict(sums.outs), lambda basis: basis[::-1])
+    dst = mma_v2_operand([64, 64], [4, 1], 0, 16)
+    route = plan(src, dst, 16)
+    assert isinstance(route, SharedRoute) and route.stores_matrices and route.loads_matrices
+    stored, loaded = (find_matrices(Offsets.of(side, route.scratch, 2)) for side in (src, dst))
+    assert stored is not None and not stored.transposed and conflicts(stored.rows, 16) == 0
+    assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
+    np.testing.assert_array_equal(run(route, src, dst), held(dst))
+    assert not plan_shared(src, dst, 32).loads_matrices  # they have 16 bits
 
 
 @given(st.lists(st.integers(0, 255), max_size=8), st.lists(st.integers(0, 255), max_size=8))

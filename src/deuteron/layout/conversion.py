@@ -57,7 +57,7 @@ class ShuffleRoute:
 @dataclass(frozen=True)
 class SharedRoute:
     """Through shared memory in the layout `scratch` (offset in elements -> coordinates). One side may have the vectors
-    spread over four lanes, as stmatrix and ldmatrix want them.
+    spread over four lanes, as stmatrix and ldmatrix want them; the other then over eight, if ldmatrix transposes.
     """
 
     scratch: LinearLayout
@@ -138,25 +138,52 @@ def plan_shared(src: LinearLayout, dst: LinearLayout, element_bits: int) -> Shar
     """A layout of shared memory that both sides access in vectors, with as few bank conflicts as possible.
 
     Vectors are what both sides hold in registers, or what one holds in registers and the other in a row of a matrix,
-    where these are longer. The rest of the 128 bytes of a phase ("bank") must separate the lanes of a phase on both
-    sides; so the bits above ("segment") are chosen outside the spans of both sides' lanes, and where that is not
-    possible as XORs of a lane of one side with a lane of the other: this is the swizzle.
+    where these are longer; or a row of a matrix that the other side has as a column. The rest of the 128 bytes of a
+    phase ("bank") must separate the lanes of a phase on both sides; so the bits above ("segment") are chosen outside
+    the spans of both sides' lanes, and where that is not possible as XORs of a lane of one side with a lane of the
+    other: this is the swizzle.
     """
     dimension = src.total_out_bits
-    common = f2.intersection(src.columns(REGISTER), dst.columns(REGISTER))
-    vector = common[: log2(VECTOR_BITS // element_bits)]
-    stored, loaded = _matrix_row(src, dst, element_bits), _matrix_row(dst, src, element_bits)
-    stores, loads = len(stored) > len(vector), len(loaded) > max(len(vector), len(stored))
-    vector = loaded if loads else stored if stores else vector
-    stores = stores and not loads
+    vector, stores, loads = _vector(src, dst, element_bits)
     phase = min(log2(BANK_PHASE_BITS // element_bits), dimension)
     ours = src.columns(LANE)[2:] if stores else _phase_lanes(src, vector, element_bits)
-    theirs = dst.columns(LANE)[2:] if loads else _phase_lanes(dst, vector, element_bits)
+    theirs = _loading_lanes(dst, vector) if loads else _phase_lanes(dst, vector, element_bits)
     segment = _segment([*vector, *ours], [*vector, *theirs], vector, dimension)[: dimension - max(phase, len(vector))]
     bank = f2.complement([*vector, *segment], dimension)
     bases = [src.unflatten(column) for column in (*vector, *bank, *segment)]
     scratch = LinearLayout.make({OFFSET: bases}, dict(src.outs))
     return SharedRoute(scratch, 1 << len(vector), stores, loads)
+
+
+def _vector(src: LinearLayout, dst: LinearLayout, element_bits: int) -> tuple[list[int], bool, bool]:
+    """What is side by side in shared memory, and whether it is a row of a matrix that is stored, and loaded."""
+    if _is_transposed(src, dst, element_bits):
+        return dst.columns(LANE)[2:], True, True
+    common = f2.intersection(src.columns(REGISTER), dst.columns(REGISTER))
+    vector = common[: log2(VECTOR_BITS // element_bits)]
+    stored, loaded = _matrix_row(src, dst, element_bits), _matrix_row(dst, src, element_bits)
+    if len(loaded) > max(len(vector), len(stored)):
+        return loaded, False, True
+    if len(stored) > len(vector):
+        return stored, True, False
+    return vector, False, False
+
+
+def _is_transposed(src: LinearLayout, dst: LinearLayout, element_bits: int) -> bool:
+    """Whether the source has rows of 8x8 matrices where the destination has their columns: two elements in each of four
+    lanes, which become eight lanes, as of the sums of a dot that are an operand of the next, transposed.
+    """
+    registers, lanes, row = src.columns(REGISTER), src.columns(LANE), dst.columns(LANE)[2:]
+    is_row = element_bits == 16 and row[0] in registers and row[1:] == lanes[:2] and f2.rank(row) == len(row)
+    columns = [*dst.columns(REGISTER)[:1], *dst.columns(LANE)[:2]]
+    return is_row and f2.rank([*row, *columns]) == 2 * len(row)
+
+
+def _loading_lanes(dst: LinearLayout, vector: list[int]) -> list[int]:
+    """The rows of a matrix: those of eight lanes, or of the words of four where it is transposed."""
+    if vector == dst.columns(LANE)[2:]:
+        return [*dst.columns(REGISTER)[:1], *dst.columns(LANE)[:2]]
+    return dst.columns(LANE)[2:]
 
 
 def _matrix_row(layout: LinearLayout, other: LinearLayout, element_bits: int) -> list[int]:

@@ -129,3 +129,12 @@ def test_rows_of_matrices_are_stored_by_stmatrix():
     kernel = check_conversion(2048, "i16", src, dst, 4, "cuda:90")
     assert len(instructions_with(kernel, "stmatrix.sync.aligned.m8n8.x4")) == 2
     assert len(instructions_with(kernel, "ld.shared.v4.b32")) == 2
+
+
+@pytest.mark.parametrize(("target", "stores"), [("cuda:80", ("st.shared", 8)), ("cuda:90", ("stmatrix", 2))])
+def test_rows_of_matrices_that_become_columns_are_loaded_transposed(target, stores):
+    src = layout_1d([1, 64, 128, 256], [2, 4, 8, 16, 32], [512, 1024], 2048)
+    dst = layout_1d([8, 64, 512, 1024], [16, 32, 1, 2, 4], [128, 256], 2048)
+    kernel = check_conversion(2048, "i16", src, dst, 4, target)
+    assert len(instructions_with(kernel, stores[0])) == stores[1]
+    assert len(instructions_with(kernel, "ldmatrix.sync.aligned.m8n8.x4.trans")) == 2
