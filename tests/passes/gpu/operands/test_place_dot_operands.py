@@ -21,6 +21,8 @@ from deuteron.layout.wgmma import shared_matrix
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
 from deuteron.passes.gpu.layouts.anchors import is_chained
+from deuteron.passes.gpu.layouts.computed_operands import neighbours_along_k
+from deuteron.passes.gpu.operands.load_once import LoadOnce
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.tile import tile_passes
 
@@ -205,3 +207,26 @@ def test_packed_neighbours_along_k_are_copied_and_stored_along_k(rows):
     np.testing.assert_allclose(out, x.astype(np.float64) @ weights.T, rtol=1e-3, atol=1e-2)
     assert not instructions_with(kernel, "ld.global.b8")
     assert not instructions_with(kernel, "st.shared.b16") and not instructions_with(kernel, "st.shared.b8")
+
+
+@deuteron.jit
+def words_of_eight(a, b, out, ACROSS: tl.constexpr):
+    """Weights of 4 bits in words along N, as AWQ has them, or along K, as GPTQ."""
+    i, j, k = tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 64)
+    x = tl.load(a + i[:, None] * 64 + k[None, :])
+    if ACROSS:
+        words = tl.load(b + k[:, None] * 4 + j[None, :] // 8) >> (j % 8 * 4)[None, :]
+    else:
+        words = tl.load(b + k[:, None] // 8 * 32 + j[None, :]) >> (k % 8 * 4)[:, None]
+    tl.store(out + i[:, None] * 32 + j[None, :], tl.dot(x, (words & 15).to(tl.float16)))
+
+
+@pytest.mark.parametrize(("across", "expected"), [(True, 2), (False, 8)])
+def test_threads_hold_as_many_neighbours_along_k_as_a_word_has(across, expected):
+    """Of words along N they would read rows of 16 bytes that are 128 apart: four in one bank."""
+    signature = {"a": "*fp16", "b": "*i32", "out": "*fp32", "ACROSS": "constexpr"}
+    module = lower_function(words_of_eight, signature, {"ACROSS": across}, {})
+    placing = PlaceDotOperands(GPUConfig(architecture(90).machine, 4))
+    run_passes(module, [*tile_passes(), LoadOnce(), placing])
+    (found,) = ops(module, DotOp)
+    assert neighbours_along_k(found) == expected

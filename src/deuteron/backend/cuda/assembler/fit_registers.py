@@ -43,8 +43,8 @@ MAX_SAVED, MAX_SAVED_COMPUTING = 1 / 4, 1 / 8
 MAX_INSTRUCTIONS = 128  # of the text of a kernel, for each access
 # Of CTAs: three to four gain 2.5 % in layer norm of 16384x4096 (above); smaller gains are not measured.
 MIN_GAIN = 4 / 3
-# The same of kernels with dots, whose sums must have their registers: Mamba 2's chunk scan with 8 warps takes 0.71 of its
-# time on an H200 with 122 registers for 134, two CTAs for one.
+# The same of kernels with dots, whose sums must have their registers: Mamba 2's chunk scan with 8 warps takes 0.71 of
+# its time on an H200 with 122 registers for 134, two CTAs for one.
 MAX_SAVED_DOTS, MIN_GAIN_DOTS = 1 / 16, 2
 # Bytes that a thread may store and load again for twice the CTAs: four registers. Where one CTA is on a multiprocessor
 # alone, nothing is loaded while it computes.

@@ -118,13 +118,21 @@ def neighbours_along_k(dot: DotOp) -> int:
 
 
 def _wanted(dot: DotOp, index: int) -> Iterator[int]:
-    """Of each load that an operand is computed of: the elements of the operand that one word becomes."""
+    """Of each load that an operand is computed of: the elements of the operand along K that one word becomes."""
     computed = ComputedOperand.of(dot, index)
     size = num_elements_of(dot.operands[index].type)
     for load in computed.loads if computed else ():
         loaded = load.results[0].type
         words = max(num_elements_of(loaded) * byte_width_of(loaded) // WORD_BYTES, 1)
-        yield min(size // words, MOST_NEIGHBOURS)
+        yield min(size // words // _expanded_across_k(dot, index, load), MOST_NEIGHBOURS)
+
+
+def _expanded_across_k(dot: DotOp, index: int, load: LoadOp | LocalLoadOp) -> int:
+    """How many rows or columns of an operand one of what is loaded becomes, as where words hold neighbours along N."""
+    shape, axis = shape_of(load.results[0].type), k_axis_of(dot, index, load)
+    across = num_elements_of(load.results[0].type) // (1 if axis is None else shape[axis])
+    operand = num_elements_of(dot.operands[index].type) // shape_of(dot.a.type)[-1]
+    return max(operand // across, 1)
 
 
 def _reads_along_k(dot: DotOp, index: int) -> bool:
