@@ -30,6 +30,7 @@ from deuteron.passes.gpu.group_iterations import GroupIterations
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
+from deuteron.passes.gpu.layouts.reduce_late import ReduceLate
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
@@ -90,6 +91,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # Before layouts: what a loop carries has one.
         CountMoves(),
         AssignLayouts(config),
+        # After layouts: what a thread holds of a sum. Before reductions are merged: those after loops, too.
+        ReduceLate(),
         # After layouts: which warps hold parts of a result.
         MergeReductions(),
         # After layouts: registers and buffers are counted.
