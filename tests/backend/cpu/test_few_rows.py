@@ -70,7 +70,7 @@ def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
 @pytest.mark.parametrize("by_columns", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type", ["bfloat16", "float16"])
-@pytest.mark.parametrize("m", [2, 7])
+@pytest.mark.parametrize("m", [2, 4, 7])
 def test_narrow_floats(compare, rng, bfloat16, type, mode, by_columns, m):
     args = arguments(rng, m, 41, 160, by_columns, bfloat16 if type == "bfloat16" else type)
     sizes = {"T": by_columns, "INIT": 1.0, "MODE": mode, "BM": 16, "BN": 32}
@@ -99,6 +99,42 @@ def test_what_others_find_packed_is_packed_whole(compare, rng, by_columns):
     compare(product, arguments(rng, 65, 64, 99, by_columns), sizes, grid=(2, 1), cpus=("native",), tolerance=0)
 
 
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("type", [np.float32, "bfloat16"])
+def test_what_is_beyond_the_depth_is_not_read(compare, rng, bfloat16, type, by_columns):
+    """The last tile along k is not full: what comes after A and B in memory stays out."""
+    for k in (33, 79, 95, 31):
+        args = arguments(rng, 3, 40, k, by_columns, bfloat16 if type == "bfloat16" else type)
+        wide = [np.full((array.shape[0] + 2, array.shape[1]), 99, array.dtype) for array in args[:2]]
+        for array, source in zip(wide, args, strict=False):
+            array[: source.shape[0]] = source
+        sizes = {"T": by_columns, "INIT": 0.0, "MODE": "masked", "BM": 16, "BN": 64}
+        compare(product, [*wide, *args[2:]], sizes, cpus=("native",), tolerance=0)
+
+
+def half_masked(a, b, c, M, N, K, OTHER: tl.constexpr, MASKED: tl.constexpr):
+    """Only one operand is masked along k, or what is beyond is not 0."""
+    rows, columns, ks = tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 32)
+    acc = tl.zeros((16, 32), tl.float32)
+    for k in range(0, K, 32):
+        on_a = (k + ks < K) if MASKED != "b" else (k + ks >= 0)
+        on_b = (k + ks < K) if MASKED != "a" else (k + ks >= 0)
+        if MASKED == "shorter":
+            on_b = k + ks < K - 3
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=(rows < M)[:, None] & on_a[None, :], other=OTHER)
+        right = tl.load(b + (k + ks)[:, None] * N + columns[None, :], mask=on_b[:, None], other=OTHER)
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None])
+
+
+@pytest.mark.parametrize("masked", ["both", "a", "b", "shorter"])
+@pytest.mark.parametrize("other", [0.0, 2.0])
+def test_what_is_beyond_one_limit_alone_counts(compare, rng, masked, other):
+    a, b = rng.integers(-4, 5, (3, 70)).astype(np.float32), rng.integers(-4, 5, (96, 32)).astype(np.float32)
+    args = [np.pad(a, ((0, 1), (0, 0))), b, np.zeros((3, 32), np.float32), 3, 32, 70]
+    compare(half_masked, args, {"OTHER": other, "MASKED": masked}, cpus=("native",), tolerance=0)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_infinities_stay_in_their_rows_and_columns(compare, rng, mode):
     args = arguments(rng, 3, 32, 96, False)
@@ -112,7 +148,7 @@ def test_full_tiles_find_packed_columns():
 
 @pytest.mark.parametrize(
     ("type", "product", "of_rows", "of_columns"),
-    [(f32, None, 16, 16), (f16, None, 4, 8), (bf16, None, 4, 8), (bf16, BF16_PAIRS, 2, 8), (bf16, BF16_TILES, 2, 4)],
+    [(f32, None, 16, 16), (f16, None, 4, 8), (bf16, BF16_PAIRS, 4, 8), (bf16, BF16_TILES, 4, 4)],
 )
 def test_how_many_are_few(type, product, of_rows, of_columns):
     assert [most_rows(32, type, product, is_by_columns) for is_by_columns in (False, True)] == [of_rows, of_columns]

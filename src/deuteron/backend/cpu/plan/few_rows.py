@@ -6,7 +6,8 @@
         acc = tl.dot(a, b, acc)
 
 Each element of B is used for few products then, so that packing it takes longer than they do: before the loop
-(`rules/few_rows.py`) they are computed of all iterations that have full masks along k, as one product of that depth.
+(`rules/few_rows.py`) they are computed of all iterations, as one product of that depth: of those that have full masks
+along k, and of the last one as deep as both operands are loaded, if they are 0 beyond.
 A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, as far
 apart in each iteration as in the first (`distances.py`), each iteration's where the one before ends, which is found
 out by looking at the addresses of all of them.
@@ -38,9 +39,9 @@ from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import bf16, element_type_of, f16, f32, shape_of
 
 # Rows that take less time so than in blocks. Of sixteen rows of fp32 B read where it is takes 0.6 to 0.9 of the time of
-# packing it on a Zen 4. Of narrow floats it depends on whether B is by columns, which blocks exchange in registers, and
-# on what multiplies blocks: on a Zen 4, and an Emerald Rapids for those of tiles.
-_MOST_ROWS, _MOST_NARROW_OF_COLUMNS, _MOST_NARROW_OF_ROWS = 16, 8, 4
+# packing it on a Zen 4. Blocks on tiles take as long for five rows as for sixteen: on an Emerald Rapids four of bf16
+# take 0.55 to 0.76 of that, eight twice as long. Of narrow floats with B by rows more than four would be more code.
+_MOST_ROWS, _MOST_NARROW_OF_COLUMNS, _MOST_NARROW = 16, 8, 4
 _LEAST_ROWS = 4  # take as long as those of a block on vectors, even where it finds B packed
 _LANES = 16
 _FLOATS = frozenset((f32, f16, bf16))  # narrow ones where the last columns of B can be loaded under a mask
@@ -50,14 +51,9 @@ def most_rows(m: int, type: Attribute, product: Product | None, b_is_by_columns:
     """How many rows of a tile of `m` are few, if blocks are computed by this product. Programs of whole tiles, of which
     there may be many, find B packed.
     """
-    most = _MOST_ROWS if type == f32 else _most_narrow_rows(product, b_is_by_columns)
-    return min(most, m if m <= _LEAST_ROWS else m - 1)
-
-
-def _most_narrow_rows(product: Product | None, b_is_by_columns: bool) -> int:
-    if b_is_by_columns:
-        return _MOST_NARROW_OF_COLUMNS // 2 if isinstance(product, TileProduct) else _MOST_NARROW_OF_COLUMNS
-    return _MOST_NARROW_OF_ROWS if product is None else _MOST_NARROW_OF_ROWS // 2
+    is_on_vectors = b_is_by_columns and not isinstance(product, TileProduct)
+    narrow = _MOST_NARROW_OF_COLUMNS if is_on_vectors else _MOST_NARROW
+    return min(_MOST_ROWS if type == f32 else narrow, m if m <= _LEAST_ROWS else m - 1)
 
 
 def find_few_rows(plan: Plan, target: CPUTarget) -> None:

@@ -60,19 +60,19 @@ def emit_row_products(
     most_rows: int,
     from_zero: bool,
 ) -> None:
-    """`sizes`: rows, columns, and depth, a multiple of `step`, which is one of the lanes; C's rows are so many bytes
-    apart. `registers`: how many the processor has, of so many lanes. `most_rows`: how many there may be. `from_zero`:
-    C = A @ B, if there is any depth.
+    """`sizes`: rows, columns, and depth; C's rows are so many bytes apart. `step`: how deep a part of B's columns is
+    read at a time. `registers`: how many the processor has, of so many lanes. `most_rows`: how many rows there may be.
+    `from_zero`: C = A @ B, if there is any depth.
     """
     rows, columns, depth = sizes
-    product = _RowProducts(b, a, bm, c, rows, columns, elements, lanes, registers, step, most_rows)
+    product = _RowProducts(b, a, bm, c, rows, columns, depth, elements, lanes, registers, step, most_rows)
     if from_zero:
         with b.if_(b.icmp("ne", depth, const("i64", 0)), "clear"):
             product.clear()
     if b_is_by_columns:
-        product.by_columns(depth)
+        product.by_columns()
     else:
-        product.by_rows(depth)
+        product.by_rows()
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class _RowProducts:
     c: tuple[Value, int]
     rows: Value
     columns: Value
+    depth: Value
     elements: Elements
     lanes: int
     registers: int
@@ -102,10 +103,10 @@ class _RowProducts:
         ):
             b.store(zero(self.type), self._c(row.index, column.index), _BYTES)
 
-    def by_rows(self, depth: Value) -> None:
+    def by_rows(self) -> None:
         b, width = self.b, self.lanes * _VECTORS
         whole = b.and_(self.columns, const("i64", -width))
-        with b.loop(const("i64", 0), depth, const("i64", self.step), hint="chunk") as chunk:
+        with b.loop(const("i64", 0), self.depth, const("i64", self.step), hint="chunk") as chunk:
             with b.loop(const("i64", 0), whole, const("i64", width), hint="column") as column:
                 self._groups_of_rows(chunk.index, column.index)
             with b.loop(whole, self.columns, const("i64", self.lanes), hint="column") as column:
@@ -114,13 +115,13 @@ class _RowProducts:
                 self._rows_of(chunk.index, column.index, const("i64", 0), self.rows, _PAIR, 1, mask)
 
     def _groups_of_rows(self, k: Value, column: Value) -> None:
-        """As many rows at a time as sums fill half of the registers with, down to pairs. A quarter of a group may be
-        computed twice.
+        """As many rows at a time as sums fill half of the registers with, down to pairs. Three of eight may be computed
+        twice, one of four: B is read again for each group.
         """
         b, sums, first = self.b, self.registers // 2, const("i64", 0)
         for vectors in (_FEWEST_VECTORS, _VECTORS):
             count = sums // vectors
-            twice = count // 4
+            twice = 3 * count // 8
             if _PAIR < count <= self.most_rows + twice:
                 last = b.and_(b.add(self.rows, const("i64", twice)), const("i64", -count))
                 end, width = b.add(column, const("i64", _VECTORS * self.lanes)), const("i64", vectors * self.lanes)
@@ -139,7 +140,8 @@ class _RowProducts:
             places = [self._at(self._c(row, column), v * lanes) for row in rows for v in range(vectors)]
             a_rows = [self._element(self._row(self.a, row), k) for row in rows]
             sums = [self._load(place, mask) for place in places]
-            with b.loop(const("i64", 0), const("i64", self.step), const("i64", 1), sums, "k") as loop:
+            end = b.umin(const("i64", self.step), b.sub(self.depth, k))
+            with b.loop(const("i64", 0), end, const("i64", 1), sums, "k") as loop:
                 line = self._element(self._row(self.bm, b.add(k, loop.index)), column)
                 if mask is None:
                     self._ask_for(b.gep("i8", line, ahead), vectors)
@@ -156,12 +158,14 @@ class _RowProducts:
         return b.select(is_first, b.mul(distance, const("i64", _AHEAD)), const("i64", 0))
 
     def _ask_for(self, line: Value, vectors: int) -> None:
-        """The part of a row of B that is multiplied at a time."""
+        """The part of a row of B that is multiplied at a time. The line that it begins in the middle of was asked for
+        with the part before.
+        """
         num_bytes = vectors * self.lanes * byte_width(self.elements.type)
-        for offset in range(0, num_bytes, _LINE_BYTES):
+        for offset in range(min(num_bytes, _LINE_BYTES) - 1, num_bytes, _LINE_BYTES):
             self.b.prefetch_to_second_cache(self.b.gep("i8", line, const("i64", offset)))
 
-    def by_columns(self, depth: Value) -> None:
+    def by_columns(self) -> None:
         b = self.b
         whole = b.and_(self.columns, const("i64", -_COLUMNS))
         for first, last, count in ((const("i64", 0), whole, _COLUMNS), (whole, self.columns, 1)):
@@ -169,19 +173,24 @@ class _RowProducts:
                 b.loop(first, last, const("i64", count), hint="column") as column,
                 b.loop(const("i64", 0), self.rows, const("i64", _PAIR), hint="row") as row,
             ):
-                self._columns_of(self._rows_from(row.index, _PAIR), column.index, count, depth)
+                self._columns_of(self._rows_from(row.index, _PAIR), column.index, count)
 
-    def _columns_of(self, rows: list[Value], column: Value, count: int, depth: Value) -> None:
+    def _columns_of(self, rows: list[Value], column: Value, count: int) -> None:
         b = self.b
         columns = [b.add(column, const("i64", number)) for number in range(count)]
         a_rows, lines = [self._row(self.a, row) for row in rows], [self._row(self.bm, own) for own in columns]
-        none = [zero(self.type)] * (len(rows) * count)
-        with b.loop(const("i64", 0), depth, const("i64", self._depth), none, "k") as loop:
-            left, right = ([self._along_k(self._element(line, loop.index)) for line in own] for own in (a_rows, lines))
-            loop.next(*self._multiply_add(left, right, loop.carried, self._product))
+        sums, whole = [zero(self.type)] * (len(rows) * count), b.and_(self.depth, const("i64", -self._depth))
+        for first, last, is_rest in ((const("i64", 0), whole, False), (whole, self.depth, True)):
+            with b.loop(first, last, const("i64", self._depth), sums, "k") as loop:
+                mask = self._mask(loop.index) if is_rest else None
+                left, right = (
+                    [self._along_k(self._element(line, loop.index), mask) for line in own] for own in (a_rows, lines)
+                )
+                loop.next(*self._multiply_add(left, right, loop.carried, self._product))
+            sums = loop.results
         places = [self._c(row, own) for row in rows for own in columns]
         before = [b.load("float", place, _BYTES) for place in places]
-        for place, start, total in zip(places, before, loop.results, strict=True):
+        for place, start, total in zip(places, before, sums, strict=True):
             b.store(b.fadd(start, self._sum_of_lanes(total)), place, _BYTES)
 
     def _rows_from(self, row: Value, count: int) -> list[Value]:
@@ -206,10 +215,19 @@ class _RowProducts:
         """How many elements along k those vectors have."""
         return self.lanes * (self.elements.pairs.group if self.elements.pairs else 1)
 
-    def _along_k(self, place: Value) -> Value:
+    def _mask(self, k: Value) -> Value:
+        """Which elements of vectors along k there are."""
+        b, left = self.b, self.b.trunc(self.b.sub(self.depth, k), "i32")
+        return b.icmp("ult", vector_const("i32", range(self._depth)), b.splat(left, self._depth))
+
+    def _along_k(self, place: Value, mask: Value | None) -> Value:
         if self.elements.pairs is None:
-            return self._widened(place, None)
-        return self.b.load(vector(self.elements.pairs.lane, self.lanes), place, byte_width(self.elements.type))
+            return self._widened(place, mask)
+        b, num_bytes = self.b, byte_width(self.elements.type)
+        lanes = vector(self.elements.pairs.lane, self.lanes)
+        if mask is None:
+            return b.load(lanes, place, num_bytes)
+        return b.bitcast(b.masked_load(vector(self.elements.type, self._depth), place, num_bytes, mask), lanes)
 
     def _multiply_add(
         self, left: list[Value], right: list[Value], sums: list[Value], product: VectorProduct = _FLOATS

@@ -1,8 +1,9 @@
 """Computes products of which few rows are needed before their loop, from memory (`plan/few_rows.py`).
 
     rows = rows that are needed
-    count = if rows are few: iterations whose masks are full along k, and whose operands go on where those before end
-    C[:rows] += A @ B, `count` iterations deep
+    count = if rows are few: iterations whose masks are full along k, or the last, and whose operands go on where those
+            before end
+    C[:rows] += A @ B, as deep as those are
     for k in ...:
         unless number of this iteration < count: load A, pack B, C += A @ B
 
@@ -25,7 +26,7 @@ from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
 from deuteron.backend.cpu.plan.items import Dot, For, Operand
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
-from deuteron.backend.cpu.products.products import BF16_PAIRS, LANES
+from deuteron.backend.cpu.products.products import BF16_PAIRS
 from deuteron.backend.cpu.products.row_products import Elements, emit_row_products
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.matrix import elements_needed
@@ -124,34 +125,29 @@ def _compute_few(
     places = [_place(ctx, operand) for operand in operands]
     found = functools.reduce(ctx.emitter.innermost().and_, [one for own in regular for one in own])
     ctx.scalars, ctx.totals = known, totals
-    count = _count(ctx, item, dot, bounds, places, found)
+    count, depth = _count(ctx, item, dot, bounds, places, found)
     a, b = places
-    k, builder = shape_of(dot.op.a.type)[1], ctx.emitter.innermost()
+    builder = ctx.emitter.innermost()
     emit_row_products(
         builder,
         (a.first, a.distance),
         (b.first, b.distance),
         (address(ctx, dot.result), dot.result.strides[-2] * byte_width(dot.result.slot.type)),
-        (rows, columns, builder.mul(count, const("i64", k))),
-        elements=_elements(ctx, dot, k),
+        (rows, columns, depth),
+        elements=_elements(ctx, dot),
         b_is_by_columns=operands[1].unit_axis == 0,
         lanes=ctx.target.vector_width("float"),
         registers=ctx.target.vector_registers,
-        step=k,
+        step=shape_of(dot.op.a.type)[1],
         most_rows=dot.few_rows.most_rows,
         from_zero=dot.begins_sums,
     )
     return count
 
 
-def _elements(ctx: Context, dot: Dot, k: int) -> Elements:
-    type = element_type_of(dot.op.a.type)
-    are_pairs = dot.product is BF16_PAIRS and k % (BF16_PAIRS.group * LANES) == 0
-    return Elements(
-        memory_type(type),
-        lambda b, bits: from_memory(b, bits, type, ctx.target),
-        BF16_PAIRS if are_pairs else None,
-    )
+def _elements(ctx: Context, dot: Dot) -> Elements:
+    type, pairs = element_type_of(dot.op.a.type), BF16_PAIRS if dot.product is BF16_PAIRS else None
+    return Elements(memory_type(type), lambda b, bits: from_memory(b, bits, type, ctx.target), pairs)
 
 
 def _are_regular(ctx: Context, operand: Operand, axis: int, needed: Value) -> list[Value]:
@@ -182,9 +178,11 @@ def _place(ctx: Context, operand: Operand) -> _Place:
     return _Place(first, b.sub(b.ptrtoint(next_one), b.ptrtoint(first)))
 
 
-def _count(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: Sequence[_Place], found: Value) -> Value:
-    """Of how many iterations, from the first on, all that is loaded along k is on, and goes on where that before ends:
-    of all, or of whole groups of steps.
+def _count(
+    ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: Sequence[_Place], found: Value
+) -> tuple[Value, Value]:
+    """Of how many iterations, from the first on, what is loaded along k goes on where that before ends: of all, or of
+    whole groups of steps. And how deep they are together: the last one may be less deep than a tile.
     """
     emitter, block, operands = ctx.emitter, item.op.body.block, item.op.body.block.last_op.operands
     carried_values = dot.few_rows.carried
@@ -193,25 +191,31 @@ def _count(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: S
     starts = [ctx.scalar(item.op.iter_args[number]) for number in numbers]
     starts += [const(total_type(tile), 0) for tile in tiles]
     expected = [emitter.innermost().ptrtoint(place.first) for place in places]
-    sources = (dot.few_rows.a, dot.few_rows.b)
+    sources, extent = (dot.few_rows.a, dot.few_rows.b), const("i64", shape_of(dot.op.a.type)[1])
     steps = [_step_bytes(ctx, *taken) for taken in zip(sources, (1, 0), places, strict=True)]
     ctx.tiles.clear()
-    loop = emitter.open_loop(*bounds, [const("i64", 0), found, *expected, *starts], "full")
-    count, goes_on, *rest = loop.carried
+    none = const("i64", 0)
+    loop = emitter.open_loop(*bounds, [none, none, found, *expected, *starts], "full")
+    count, depth, goes_on, *rest = loop.carried
     ctx.bind_block(block)
     ctx.bind(block.args[0], loop.index)
     bind_carried(ctx, carried_values, tiles, rest[2:])
     conditions = _conditions(ctx, dot, rest[:2])
-    is_full = functools.reduce(emitter.innermost().and_, conditions, goes_on)
+    elements, are_all = _elements_on(ctx, dot)
+    b = emitter.innermost()
+    is_deep = b.icmp("eq", depth, b.mul(count, extent))
+    goes_on = functools.reduce(b.and_, [*conditions, *are_all, is_deep], goes_on)
     following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
     b = emitter.innermost()
     expected = [b.add(*pair) for pair in zip(rest[:2], steps, strict=True)]
-    count, goes_on, *_ = emitter.close_loop(
-        loop, [b.add(count, b.zext(is_full, "i64")), is_full, *expected, *following]
+    depth = b.add(depth, b.select(goes_on, elements, none))
+    count, depth, goes_on, *_ = emitter.close_loop(
+        loop, [b.add(count, b.zext(goes_on, "i64")), depth, goes_on, *expected, *following]
     )
     ctx.tiles.clear()
     b = emitter.innermost()
-    return b.select(goes_on, count, b.sub(count, b.urem(count, const("i64", item.steps))))
+    count = b.select(goes_on, count, b.sub(count, b.urem(count, const("i64", item.steps))))
+    return count, b.umin(depth, b.mul(count, extent))
 
 
 def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: _Place) -> Value:
@@ -223,15 +227,34 @@ def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: _Place) -> 
 
 
 def _conditions(ctx: Context, dot: Dot, expected: Sequence[Value]) -> list[Value]:
-    """What holds of an iteration that can be computed with those before."""
+    """What holds of an iteration that can be computed with those before, whatever its depth."""
     conditions = []
-    for operand, along_k, place in zip((dot.few_rows.a, dot.few_rows.b), (1, 0), expected, strict=True):
+    for operand, place in zip((dot.few_rows.a, dot.few_rows.b), expected, strict=True):
         index = (one_element(0), one_element(0))
         found = ctx.evaluate(operand.load.ptr, index).value
         b = ctx.emitter.innermost()
         conditions.append(b.icmp("eq", b.ptrtoint(found), place))
-        extent = shape_of(operand.load.ptr.type)[along_k]
-        conditions += [is_at_end(ctx, limit, extent) for limit in operand.limits_along(along_k)]
         fixed = operand.mask.fixed if operand.mask else ()
         conditions += [ctx.evaluate(op.results[0], first_element(at)).value for op, at in fixed]
     return conditions
+
+
+def _elements_on(ctx: Context, dot: Dot) -> tuple[Value, list[Value]]:
+    """How many elements along k an iteration has to multiply, and whether those are all: as many of A as of B, whole
+    tiles of them where what is beyond is not 0 in both.
+    """
+    extent, counts, conditions = shape_of(dot.op.a.type)[1], [], []
+    for operand, along_k in ((dot.few_rows.a, 1), (dot.few_rows.b, 0)):
+        count = const("i32", extent)
+        for limit in operand.limits_along(along_k):
+            if not limit.is_below or not dot.needed_depth:
+                conditions.append(is_at_end(ctx, limit, extent))
+                continue
+            before, known = elements_before(ctx, limit, first_element(limit.index), extent)
+            b = ctx.emitter.innermost()
+            conditions.append(b.icmp("eq", before, known))
+            count = b.umin(count, before)
+        counts.append(count)
+    b = ctx.emitter.innermost()
+    conditions += [b.icmp("eq", *counts), b.icmp("ne", counts[0], const("i32", 0))]
+    return b.zext(counts[0], "i64"), conditions
