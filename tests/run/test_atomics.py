@@ -103,3 +103,26 @@ def test_neighbours_of_many_programs(draw, check, dtype):
         np.add.at(expected, (first + np.arange(n)) % 7, 1)
     shifted_rows_kernel[(programs,)](rows, out, n, BLOCK=64)
     check(out, expected, ulps=0)
+
+
+@triton.jit
+def add_to_rows(index, gradients, table, n, ROW: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    row = tl.load(index + i // ROW, mask=inside, other=0)
+    row = tl.where(row < 0, row + 50, row)
+    tl.atomic_add(table + row * ROW + i % ROW, tl.load(gradients + i, mask=inside), mask=inside, sem="relaxed")
+
+
+@pytest.mark.parametrize("row", [24, 7, 2])
+def test_rows_that_a_table_names_are_added_to(rng, row):
+    """Neighbours of a row are added by one instruction: of rows of 24 four at once, of 2 two, of 7 none."""
+    num_rows = 101
+    index = rng.integers(-50, 50, num_rows)
+    gradients = rng.integers(-8, 8, (num_rows, row)).astype(np.float32)
+    table = np.zeros((50, row), np.float32)
+    expected = table.copy()
+    np.add.at(expected, index, gradients)
+    n = num_rows * row
+    add_to_rows[(triton.cdiv(n, 512),)](index, gradients, table, n, ROW=row, BLOCK=512)
+    np.testing.assert_array_equal(table, expected)

@@ -33,7 +33,7 @@ from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
-from deuteron.ir.types import bit_width_of, byte_width_of, i32, is_block_pointer, is_pointer, pointee_of, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, i32, is_pointer, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
 MAX_SHIFT = bit_width_of(i32) - 1  # a factor is positive in as many bits
@@ -220,9 +220,11 @@ def _same_groups(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
 
 
 def _load(op: LoadOp, operands: list[AxisInfo]) -> AxisInfo:
-    """One address has one value; one that others may change is asked for as often as it is written."""
-    is_unknown = is_block_pointer(op.ptr.type) or op.is_volatile.value.data
-    return unknown(op.result) if is_unknown else _same_groups(op, operands)
+    """Equal addresses, of which all or none are on, have one value, if nobody changes it meanwhile."""
+    nothing = unknown(op.result)
+    if op.is_volatile.value.data or not shape_of(op.ptr.type):
+        return nothing
+    return nothing._replace(constancy=_same_groups(op, operands).constancy)
 
 
 def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
