@@ -264,3 +264,21 @@ def test_columns_that_wrap_around_are_before_the_loop(lower_python, lower_module
     args = [np.zeros(4, type)] * 2 + [np.zeros(4, np.float32), 1, 64, 64]
     sizes = {"T": False, "INIT": 0.0, "MODE": "advanced", "BM": 16, "BN": 32}
     assert "few_rows:" in lower_module(lower_python(product, args, sizes), cpu="znver4").llir
+
+
+def reciprocals(a, b, c, M, K, T: tl.constexpr):
+    """1 / (a @ b - 0.0), which has the sign of zeros."""
+    rows, columns, ks = tl.arange(0, 16), tl.arange(0, 16), tl.arange(0, 32)
+    acc = tl.full((16, 16), -0.0, tl.float32)
+    for k in range(0, K, 32):
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=(rows < M)[:, None], other=0)
+        places = columns[None, :] * K + (k + ks)[:, None] if T else (k + ks)[:, None] * 16 + columns[None, :]
+        acc = tl.dot(left, tl.load(b + places), acc)
+    tl.store(c + rows[:, None] * 16 + columns[None, :], 1 / acc, mask=(rows < M)[:, None])
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("depth", [0, 32])
+def test_sums_without_products_keep_the_sign_of_zeros(compare, by_columns, depth):
+    args = [np.zeros((2, 32), np.float32), np.zeros((16, 32), np.float32), np.zeros((2, 16), np.float32), 2, depth]
+    compare(reciprocals, args, {"T": by_columns}, tolerance=0)

@@ -62,17 +62,17 @@ def emit_row_products(
 ) -> None:
     """`sizes`: rows, columns, and depth; C's rows are so many bytes apart. `step`: how deep a part of B's columns is
     read at a time. `registers`: how many the processor has, of so many lanes. `most_rows`: how many rows there may be.
-    `from_zero`: C = A @ B, if there is any depth.
+    `from_zero`: C = A @ B. Without any depth C stays as it is, negative zeros too.
     """
     rows, columns, depth = sizes
     product = _RowProducts(b, a, bm, c, rows, columns, depth, elements, lanes, registers, step, most_rows)
-    if from_zero:
-        with b.if_(b.icmp("ne", depth, const("i64", 0)), "clear"):
+    with b.if_(b.icmp("ne", depth, const("i64", 0)), "multiply"):
+        if from_zero:
             product.clear()
-    if b_is_by_columns:
-        product.by_columns()
-    else:
-        product.by_rows()
+        if b_is_by_columns:
+            product.by_columns()
+        else:
+            product.by_rows()
 
 
 @dataclass(frozen=True)
