@@ -259,11 +259,12 @@ def test_distances_that_change_in_the_loop(compare, rng, of, by_columns):
 
 
 @pytest.mark.parametrize("type", [np.float32, np.float16])
-def test_columns_that_wrap_around_are_before_the_loop(lower_python, lower_module, type):
-    """Where B is by rows and its columns `% N`: whether they are neighbours is found out."""
+@pytest.mark.parametrize(("rows", "are_before"), [(16, True), (64, False)])
+def test_columns_that_wrap_around_are_before_the_loop(lower_python, lower_module, rows, are_before, type):
+    """Where B is by rows and its columns `% N`, in small tiles: whether they are neighbours is found out."""
     args = [np.zeros(4, type)] * 2 + [np.zeros(4, np.float32), 1, 64, 64]
-    sizes = {"T": False, "INIT": 0.0, "MODE": "advanced", "BM": 16, "BN": 32}
-    assert "few_rows:" in lower_module(lower_python(product, args, sizes), cpu="znver4").llir
+    sizes = {"T": False, "INIT": 0.0, "MODE": "advanced", "BM": rows, "BN": 32}
+    assert ("few_rows:" in lower_module(lower_python(product, args, sizes), cpu="znver4").llir) == are_before
 
 
 def reciprocals(a, b, c, M, K, T: tl.constexpr):

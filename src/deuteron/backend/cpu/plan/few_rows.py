@@ -43,6 +43,7 @@ from deuteron.ir.types import bf16, element_type_of, f16, f32, shape_of
 # take 0.55 to 0.76 of that, eight twice as long. Of narrow floats with B by rows more than four would be more code.
 _MOST_ROWS, _MOST_NARROW_OF_COLUMNS, _MOST_NARROW = 16, 8, 4
 _LEAST_ROWS = 4  # take as long as those of a block on vectors, even where it finds B packed
+_MOST_OF_NEIGHBOURS = 32  # rows of a tile: as the tutorial writes it, a third more to compile, so not of large tiles
 _LANES = 16
 _FLOATS = frozenset((f32, f16, bf16))  # narrow ones where the last columns of B can be loaded under a mask
 
@@ -90,7 +91,7 @@ def _few_rows(plan: Plan, loop: For, item: Dot) -> FewRows | None:
     if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
     a, b = (_operand(plan, value, loop) for value in (item.op.a, item.op.b))
-    if a is None or b is None or a.unit_axis != 1:
+    if a is None or b is None or a.unit_axis != 1 or (b.checks_neighbours and m > _MOST_OF_NEIGHBOURS):
         return None
     most = most_rows(m, element_type_of(b.load.result.type), item.product, b.unit_axis == 0)
     if not item.needed_rows and m > most:
