@@ -48,8 +48,9 @@ def directed(exact: np.ndarray, type: type, mode: str) -> np.ndarray:
 
 
 def flush(x: np.ndarray) -> np.ndarray:
-    """Subnormal float32 to zero of the same sign."""
-    return np.where(np.abs(x) < np.float32(1.17549435e-38), np.copysign(np.float32(0), x), x)
+    """Subnormal numbers of the type to zeros of their sign."""
+    zero = np.zeros_like(x, x.dtype)
+    return np.where(np.abs(x) < np.finfo(x.dtype).smallest_normal, np.copysign(zero, x), x)
 
 
 def from_bf16(bits: np.ndarray) -> np.ndarray:

@@ -75,7 +75,8 @@ def _f32(name: str, lines: str, function: Callable, count: int = 1, **options) -
 
 
 def _flush(x: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x)
+    smallest = {"float32": 2.0**-126, "float64": 2.0**-1022}[x.dtype.name]
+    return np.where(np.abs(x) < smallest, np.copysign(x.dtype.type(0), x), x)
 
 
 def _to_int(x: np.ndarray, low: int, high: int, round: Callable) -> np.ndarray:
@@ -151,6 +152,14 @@ CASES = [
     _f32("sqrt.rn", "sqrt.rn.f32 d, a;", np.sqrt),
     _f32("rcp.rn", "rcp.rn.f32 d, a;", lambda a: _R(1) / a),
     _f32("rcp.approx", "rcp.approx.f32 d, a;", lambda a: _R(1) / a, gpu_tolerance=3e-7),
+    numpy_case(
+        "rcp.approx.f64",
+        "rcp.approx.ftz.f64 d, a;",
+        lambda a: _flush(1 / _flush(a)),
+        {"a": np.float64},
+        np.float64,
+        gpu_tolerance=2e-6,
+    ),
     _f32(
         "rsqrt.approx",
         "rsqrt.approx.f32 d, a;",
