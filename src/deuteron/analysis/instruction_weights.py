@@ -30,8 +30,7 @@ _WEIGHTS = {
     "math.sin": 40,  # half of them for large angles, beside the way
     "math.cos": 40,
     "arith.divf": 8,
-    "arith.divsi": 20,
-    "arith.remsi": 20,
+    **dict.fromkeys(("arith.divsi", "arith.remsi", "arith.divui", "arith.remui"), 20),
 }
 _OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
 _OF_EXTERN = 60  # sin, erf, atan2, tan, lgamma: between 20 and 100; of f64 twice that

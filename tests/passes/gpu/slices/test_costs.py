@@ -16,8 +16,8 @@ from deuteron.passes.gpu.slices.costs import cost_of, dot_slices
     [
         *[(f"__nv_{name}f", f32, 8) for name in ("tanh", "exp", "exp2", "rsqrt", "nearbyint", "fmax")],
         *[("__nv_isnanf", f32, 8), ("__nv_fast_sinf", f32, 8), ("__nv_floor", f64, 16)],
-        *[("__nv_lgammaf", f32, 200), ("__nv_erfcinv", f64, 400)],
-        *[("__nv_powf", f32, 200), ("__nv_erff", f32, 60), ("__nv_tanh", f64, 120), ("__nv_exp", f64, 120)],
+        *[("__nv_lgammaf", f32, 60), ("__nv_erfcinv", f64, 400), ("__nv_pow", f64, 400)],
+        *[("__nv_powf", f32, 60), ("__nv_erff", f32, 60), ("__nv_tanh", f64, 120), ("__nv_exp", f64, 120)],
     ],
 )
 def test_functions_of_libdevice(symbol, type, cost):

@@ -27,9 +27,8 @@ from deuteron.ir.types import is_tile, shape_of
 from deuteron.layout.linear import LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import memory_layout, num_neighbours
+from deuteron.passes.gpu.layouts.loads_in_place import SECTOR
 from deuteron.passes.gpu.layouts.scanned_loads import loaded_in
-
-SECTOR = 32  # bytes
 
 
 def gathered_loads(func: FuncOp, info: AxisInfoAnalysis, config: GPUConfig) -> dict[LoadOp, LinearLayout]:
