@@ -3,9 +3,10 @@
 blocks     of tensor descriptors: as memory that is contiguous in the last dimension
 memory     lanes along the dimension in which the pointers are contiguous, or are likely to be where that is known
            of none (likely_neighbours.py), each with as many neighbours as contiguity, alignment and 128 bits allow,
-           but no more than keep all threads busy; blocks, where shared memory takes them transposed
+           but no more than keep all threads busy; warps along what is not reduced; blocks, where shared memory
+           takes them transposed
 dot        that of the instruction that multiplies (see `dot_instructions`); by FMA: a blocked layout
-reduction  that of its operand
+reduction  that of its operand; of what is computed of numbers alone, whole rows in each thread, if they are enough
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
 computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where
 its first operand with a home is, or, beside dots, the one that is where the result is stored. What comes from scalars
-alone has no home, nor do loads of few elements, of what the kernel does not write, in loops of dots by wgmma, or by
+alone has no home, nor do loads at few addresses, of what the kernel does not write, in loops of dots by wgmma, or by
 mma.sync if these do not read them, or of which only addresses and masks are made, such as numbers of rows, by few
 loads one after the other: every thread loads those that it needs, where a conversion from some threads to others would
 go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but not
