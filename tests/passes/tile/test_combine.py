@@ -108,6 +108,43 @@ def test_a_select_of_what_comes_after_the_load_stays(check):
     )
 
 
+@pytest.mark.parametrize("other", ["%carried", "%computed"])
+def test_a_select_of_what_a_loop_behind_the_load_makes_stays(check, other):
+    check(
+        [Combine()],
+        f"%p: {P}, %m: tensor<4xi1>, %n: i32, %o: tensor<4xf32>",
+        f"""
+        // CHECK: "tt.load"(%p, %m)
+        // CHECK: arith.select
+        %v = {LOAD}
+        %sum = "scf.for"(%n, %n, %n, %o) ({{
+        ^bb1(%i: i32, %carried: tensor<4xf32>):
+          %computed = "arith.negf"(%carried) : (tensor<4xf32>) -> tensor<4xf32>
+          %r = "arith.select"(%m, %v, {other}) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          "scf.yield"(%r) : (tensor<4xf32>) -> ()
+        }}) : (i32, i32, i32, tensor<4xf32>) -> tensor<4xf32>
+        use %sum : tensor<4xf32>""",
+    )
+
+
+def test_a_select_in_a_loop_of_what_comes_before_the_load_is_its_other(check):
+    check(
+        [Combine()],
+        f"%p: {P}, %m: tensor<4xi1>, %n: i32, %o: tensor<4xf32>",
+        f"""
+        // CHECK:     "tt.load"(%p, %m, %o)
+        // CHECK-NOT: arith.select
+        %v = {LOAD}
+        %sum = "scf.for"(%n, %n, %n, %o) ({{
+        ^bb1(%i: i32, %carried: tensor<4xf32>):
+          %r = "arith.select"(%m, %v, %o) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          %s = "arith.addf"(%carried, %r) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          "scf.yield"(%s) : (tensor<4xf32>) -> ()
+        }}) : (i32, i32, i32, tensor<4xf32>) -> tensor<4xf32>
+        use %sum : tensor<4xf32>""",
+    )
+
+
 def test_addptr_of_splats_is_scalar(check):
     check(
         [Combine()],

@@ -96,12 +96,11 @@ def _available_at(op: Operation, value: SSAValue) -> SSAValue | None:
     number = constant_value(value)
     if number is not None:
         return Builder.before(op).constant(number, value.type)
-    if not isinstance(value.owner, Operation) or value.owner.parent is not op.parent:
-        return value
-    earlier = op.prev_op
-    while earlier is not None and earlier is not value.owner:
-        earlier = earlier.prev_op
-    return value if earlier is not None else None
+    made_by = value.owner if isinstance(value.owner, Operation) else None
+    block = made_by.parent if made_by is not None else value.owner
+    beside = block.find_ancestor_op_in_block(op)
+    is_earlier = beside is not None and (made_by is None or made_by.is_before_in_block(beside))
+    return value if is_earlier else None
 
 
 def combine_addptr(op: AddPtrOp) -> SSAValue | None:
