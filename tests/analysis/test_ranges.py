@@ -33,6 +33,8 @@ def of_ids(out_ptr, n, CASE: tl.constexpr):
         tl.store(out_ptr + i, x * 128 + i - 1)
     if CASE == "remainder":
         tl.store(out_ptr + i, x % 64 * 1000000 + i)
+    if CASE == "remainder by a large number":
+        tl.store(out_ptr + i, (x.to(tl.uint32) % 0xFFFFFFFB).to(tl.int32) * 1000000 + i)
     if CASE == "remainder, or all":
         tl.store(out_ptr + i, x % tl.minimum(tl.program_id(1), 3) * 1000000 + i)
     if CASE == "negative quotient":
@@ -81,6 +83,7 @@ def of_loops(out_ptr, n, CASE: tl.constexpr):
         (of_ids, "large", None),
         (of_ids, "below", None),
         (of_ids, "remainder", ANY),
+        (of_ids, "remainder by a large number", None),  # it was taken for one by 5
         (of_ids, "remainder, or all", None),  # x % 0 is x
         (of_ids, "negative quotient", None),
         (of_ids, "argument", None),

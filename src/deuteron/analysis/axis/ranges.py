@@ -205,9 +205,10 @@ def _of_all(combine: Callable[..., int]) -> _Rule:
 
 
 def _remainder(op: Operation, operands: list[int | None]) -> int | None:
-    """It has the sign of the dividend; x % 0 is x."""
-    dividend, divisor = operands[0], constant_value(op.operands[1])
-    return dividend if dividend is None or not divisor else min(dividend, abs(divisor) - 1)
+    """It has the sign of the dividend; x % 0 is x. Of unsigned numbers -5 is a large one, below which all else is."""
+    dividend, number = operands[0], constant_value(op.operands[1]) or 0
+    divisor = number if isinstance(op, arith.RemUIOp) else abs(number)
+    return dividend if dividend is None or divisor <= 0 else min(dividend, divisor - 1)
 
 
 def _quotient(op: Operation, operands: list[int | None]) -> int | None:
