@@ -3,46 +3,37 @@
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
 computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where
 its first operand with a home is, or, beside dots, the one that is where the result is stored. What comes from scalars
-alone has no home, nor do loads at few addresses, of what the kernel does not write, in loops of dots by wgmma, or by
-mma.sync if these do not read them, or of which only addresses and masks are made, such as numbers of rows, by few
-loads one after the other: every thread loads those that it needs, where a conversion from some threads to others would
-go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but not
-where it would be addresses that are converted, or that fill its registers. A value carried by a loop is at home where
-the loop's body yields it, else where it enters, else where its users want it.
+alone has no home, nor do loads that each thread does for itself (repeated_loads.py), but where it would be addresses
+that are converted. A value carried by a loop is at home where the loop's body yields it, else where it enters, else
+where its users want it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
 from deuteron.analysis.addresses.index_bits import exchange_mask
-from deuteron.analysis.aliasing.written_arguments import read_by, written_arguments
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import PrintOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.tt.shape import CatOp, ExpandDimsOp, JoinOp, ReshapeOp, SplitOp, TransOp
+from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
-from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import slice_axis, split_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import uses_mma
 from deuteron.passes.gpu.layouts.anchors import (
     AnyDot,
     block_layout,
@@ -52,12 +43,9 @@ from deuteron.passes.gpu.layouts.anchors import (
     reduced_layout,
     stored_layout,
 )
+from deuteron.passes.gpu.layouts.repeated_loads import MEMORY_OPS, RepeatedLoads
 from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots, has_dots
 
-MEMORY_OPS = LoadOp | StoreOp | AtomicOp
-# Loads that follow one whose threads each load what they need: a binary search of 32 would be done by 8 threads for
-# every row of a tile of 16 columns; tables of pages take one or two.
-MOST_FOLLOWING = 2
 Layouts = list[LinearLayout | None]
 
 
@@ -75,10 +63,9 @@ class Homes:
         self._placed = placed
         self._info = info
         self._config = config
-        self._written = written_arguments(func)
         self.fed_to_dots = fed_to_dots(func)
         self._has_dots = has_dots(func)
-        self._addresses = _addresses_only(func)
+        self.repeated_loads = RepeatedLoads(func, info, config, self.fed_to_dots)
         self._reduced = _reduced_axes(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
@@ -87,15 +74,6 @@ class Homes:
 
     def get(self, value: SSAValue) -> LinearLayout | None:
         return self._homes.get(value)
-
-    def may_load_again(self, load: LoadOp) -> bool:
-        """Whether a load may be done several times: at few addresses, where nothing changes meanwhile. What other
-        programs store one of the loads may see, and another one not.
-        """
-        if load.is_volatile.value.data or read_by(load).shares(self._written):
-            return False
-        num_addresses = num_elements_of(load.result.type) // prod(self._info.of(load.ptr).constancy)
-        return num_addresses <= self._config.num_threads
 
     def is_remade(self, op: Operation) -> bool:
         """Whether an op is made anew for each layout that is demanded of it."""
@@ -177,32 +155,13 @@ class Homes:
             return False
         if op in self._placed:
             return self._placed[op] is None
-        if self._is_told_addresses(op) or not self.may_load_again(op):
-            return False
-        loop = op.parent_op()
-        ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
-        if any(isinstance(one, WarpGroupDotOp) for one in ops):
-            return not self._has_many_addresses(op) and not any(
-                isinstance(use.operation, LocalAllocOp) for use in op.result.uses
-            )
-        by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
-        is_beside_dots = by_mma and op.result not in self.fed_to_dots and not self._has_many_addresses(op)
-        return is_beside_dots or op.result in self._addresses
+        return not self._is_told_addresses(op) and self.repeated_loads.pay(op)
 
     def _is_told_addresses(self, load: LoadOp) -> bool:
         """Whether addresses would have to be exchanged instead of what is loaded. What a loop carries has a home in any
         case.
         """
         return self.get(load.ptr) is not None and not isinstance(load.ptr, BlockArgument)
-
-    def _has_many_addresses(self, load: LoadOp) -> bool:
-        """Whether a thread would hold many: of a row for all rows of a dot by wgmma it needs a quarter, neighbours
-        by one address and distances. That they are many where a warp has fewer lanes is not measured.
-        """
-        users = (use.operation for use in load.result.uses)
-        is_row = any(isinstance(user, ExpandDimsOp) and not user.axis.value.data for user in users)
-        is_scattered = max(self._info.of(load.ptr).contiguity) == 1
-        return is_row and is_scattered and num_elements_of(load.result.type) > self._config.machine.warp_size
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -354,31 +313,6 @@ def _tiles_of(loop: Operation) -> list[SSAValue]:
     arguments = (arg for op in ops for region in op.regions for block in region.blocks for arg in block.args)
     of_ops = (value for op in ops for value in (*op.operands, *op.results))
     return [value for value in dict.fromkeys((*arguments, *of_ops)) if is_tile(value.type)]
-
-
-def _addresses_only(func: FuncOp) -> set[SSAValue]:
-    """The values of which nothing but addresses and masks is made, through ops that are made anew wherever needed, and
-    not many loads one after the other: from the last op backwards, so that each is looked at once.
-    """
-    addresses: set[SSAValue] = set()
-    others: set[SSAValue] = set()
-    following: dict[SSAValue, int] = {}  # such loads, one after the other, whose addresses are made of a value
-    for op in reversed(nested_ops(func)):
-        made_of, loads = op.operands, 0
-        if isinstance(op, MEMORY_OPS):
-            made_of = {operand for operand in (op.operands[0], getattr(op, "mask", None)) if operand is not None}
-            others.update(operand for operand in op.operands if operand not in made_of)
-            addresses.update(made_of)
-            if isinstance(op, LoadOp) and op.result in addresses and op.result not in others:
-                loads = 1 + following[op.result]
-        elif not is_flexible(op) or op.results[0] in others:
-            others.update(op.operands)
-            continue
-        elif op.results[0] in addresses:
-            addresses.update(made_of)
-            loads = following.get(op.results[0], 0)
-        following.update({operand: max(loads, following.get(operand, 0)) for operand in made_of})
-    return {value for value in addresses - others if following[value] <= MOST_FOLLOWING}
 
 
 def _reduced_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:

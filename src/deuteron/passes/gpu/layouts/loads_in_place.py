@@ -59,7 +59,7 @@ def loads_in_place(
         others = [layout for layout in wanted if layout != homes.get(load.result)]
         loads = [member for member in members if isinstance(member, LoadOp)]
         is_once = not any(any(_loops_around(one)) for one in loads)
-        if len(wanted) > 1 and not (is_once and all(map(homes.may_load_again, loads))):
+        if len(wanted) > 1 and not (is_once and all(map(homes.repeated_loads.are_right, loads))):
             continue
         saved = {layout: wanted[layout] if is_once else 1 for layout in others}
         if others and all(_pays(one, homes, *other, info) for one in loads for other in saved.items()):
