@@ -83,6 +83,33 @@ def test_a_branch_gives_what_its_sides_disagree_on(check):
     check([CarryParts()], PARAMETERS, f"{checks}\n{body}")
 
 
+def test_zeros_of_both_signs_are_not_alike(check):
+    checks = """
+        // CHECK:      "scf.for"(%n, %n, %n, %i, %zero)
+        // CHECK:      "scf.yield"(%{{.*}}, %{{.*}}) : (i32, f32) -> ()
+        // CHECK:      "scf.if"(%c)
+        // CHECK:      "scf.yield"(%{{.*}}, %{{.*}}) : (i32, f32) -> ()
+        // CHECK:      "scf.yield"(%{{.*}}, %{{.*}}) : (i32, f32) -> ()"""
+    body = f"""{make("%a")}
+        %zero = "arith.constant"() <{{value = 0.0 : f32}}> : () -> f32
+        %minus = "arith.constant"() <{{value = -0.0 : f32}}> : () -> f32
+        %r, %z = "scf.for"(%n, %n, %n, %a, %zero) ({{
+        ^bb0(%k: i32, %b: {BLOCK}, %y: f32):
+          %d = "tt.advance"(%b, %n) : ({BLOCK}, i32) -> {BLOCK}
+          "scf.yield"(%d, %minus) : ({BLOCK}, f32) -> ()
+        }}) : (i32, i32, i32, {BLOCK}, f32) -> ({BLOCK}, f32)
+        %b, %w = "scf.if"(%c) ({{
+          %e = "tt.advance"(%a, %n) : ({BLOCK}, i32) -> {BLOCK}
+          "scf.yield"(%e, %zero) : ({BLOCK}, f32) -> ()
+        }}, {{
+          "scf.yield"(%a, %minus) : ({BLOCK}, f32) -> ()
+        }}) : (i1) -> ({BLOCK}, f32)
+        {LOAD}
+        use %z : f32
+        use %w : f32"""
+    check([CarryParts()], PARAMETERS, f"{checks}\n{body}")
+
+
 def test_a_selection(check):
     checks = """
         // CHECK: %[[M:.*]] = "arith.select"(%c, %m, %s)

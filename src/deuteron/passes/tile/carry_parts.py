@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import copysign
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -277,8 +278,11 @@ def _count(maker: Made | None) -> int:
 
 
 def _is_same(left: SSAValue, right: SSAValue) -> bool:
-    number = constant_value(left)
-    return left is right or (number is not None and left.type == right.type and number == constant_value(right))
+    """Whether both are one value, or constants that are alike: 0.0 is not -0.0."""
+    numbers = [constant_value(value) for value in (left, right)]
+    if left is right or None in numbers:
+        return left is right
+    return left.type == right.type and numbers[0] == numbers[1] and copysign(1, numbers[0]) == copysign(1, numbers[1])
 
 
 def _outside(op: scf.IfOp, value: SSAValue) -> SSAValue:
