@@ -324,3 +324,28 @@ def test_kernel_that_returns_a_number(check, n, block, expected):
     out = np.full(block, -1, np.int32)
     kernel_that_returns_a_number[(1,)](out, n, BLOCK=block)
     check(out[:2], expected)
+
+
+@triton.jit
+def zero_by_sign(n):
+    if n > 0:
+        return 0.0
+    return -0.0
+
+
+@triton.jit
+def zeros_kernel(out_ptr, n):
+    zero = 0.0
+    for _ in range(n):
+        zero = -0.0
+    tl.store(out_ptr, zero_by_sign(n))
+    tl.store(out_ptr + 1, 0.0 if n > 0 else -0.0)
+    tl.store(out_ptr + 2, zero)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_zeros_of_both_signs_are_two_numbers(poisoned, n):
+    """Where sides agree on a number it is that."""
+    out = poisoned("float32", 3)
+    zeros_kernel[(1,)](out, n)
+    assert list(np.signbit(out)) == [n == 0, n == 0, n == 1]

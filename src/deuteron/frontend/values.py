@@ -148,6 +148,8 @@ def is_same(left: Value, right: Value) -> bool:
         return is_same_kind(left, right) and all(map(is_same, left, right))
     if isinstance(left, RUNTIME) and isinstance(right, RUNTIME):
         return left.handle is right.handle and left.type == right.type
+    if isinstance(left, float) and isinstance(right, float):
+        return type(left) is type(right) and left.hex() == right.hex()  # 0.0 == -0.0
     return left is right or (type(left) is type(right) and bool(left == right))
 
 
