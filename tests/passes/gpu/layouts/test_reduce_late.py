@@ -23,7 +23,11 @@ from deuteron.passes.tile import tile_passes
 @deuteron.jit
 def sums(x, columns, rows, total, n, CASE: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     j = tl.arange(0, N)
-    of_columns, of_rows, of_all = tl.full([N], 1, x.dtype.element_ty), tl.zeros([M], x.dtype.element_ty), 2
+    of_columns, of_rows, of_all = (
+        tl.full([N], 1, x.dtype.element_ty),
+        tl.zeros([M], x.dtype.element_ty),
+        tl.full([], 2, x.dtype.element_ty),
+    )
     for start in range(0, n, M):
         i = start + tl.arange(0, M)
         tile = tl.load(x + i[:, None] * N + j[None, :], mask=i[:, None] < n, other=0)
@@ -56,9 +60,15 @@ def test_sums_of_columns_rows_and_all(m, n, num_warps):
     assert total == 2 + padded.sum()
 
 
-@pytest.mark.parametrize(("case", "exchanged"), [("added", 0), ("scaled", 1), ("read", 1), ("largest", 1)])
-def test_what_is_only_added_is_not_exchanged_in_the_loop(case, exchanged):
-    signature = {"x": "*i32", "columns": "*i32", "rows": "*i32", "total": "*i32", "n": "i32"}
+@pytest.mark.parametrize(
+    ("case", "type", "exchanged"),
+    [
+        *[("added", "i32", 0), ("scaled", "i32", 1), ("read", "i32", 1), ("largest", "i32", 1)],
+        *[("added", "fp32", 0), ("added", "fp16", 3)],  # parts of fp16 may grow beyond its largest number
+    ],
+)
+def test_what_is_only_added_is_not_exchanged_in_the_loop(case, type, exchanged):
+    signature = dict.fromkeys(("x", "columns", "rows", "total"), f"*{type}") | {"n": "i32"}
     constants = {"CASE": case, "M": 16, "N": 64}
     module = lower_function(sums, signature | dict.fromkeys(constants, "constexpr"), constants, {})
     config = GPUConfig(architecture(90).machine, num_warps=4)

@@ -8,7 +8,8 @@
                                                         %t = arith.addf %start, %s
 
 Threads then exchange their parts once. Each carries as many as lanes and warps leave of its registers: sums of which
-it would carry too many stay, as do those that anything else reads in the loop, and those of one thread each.
+it would carry too many stay, as do those that anything else reads in the loop, those of one thread each, and those of
+floats of 16 bits: where each iteration's sum is small, parts might grow beyond the largest number.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from deuteron.ir.tt.reduce import ReduceOp, reduced_type
 from deuteron.ir.tt.shape import ReshapeOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of, with_layout
-from deuteron.ir.types import element_type_of, i32, is_tile, shape_of, tile
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_float, is_tile, shape_of, tile
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 from deuteron.passes.carried_values import carry, new_argument
@@ -71,6 +72,8 @@ def _reduction(loop: scf.ForOp, place: int) -> ReduceOp | None:
 
 def _only_adds(op: ReduceOp, add: type[Operation]) -> bool:
     first, *others = op.combine.block.ops
+    if is_float(element_type_of(op.srcs[0].type)) and bit_width_of(op.srcs[0].type) < bit_width_of(i32):
+        return False
     return len(op.srcs) == 1 and type(first) is add and len(others) == 1 and others[0].operands[0] is first.results[0]
 
 
