@@ -40,3 +40,10 @@ def test_a_sum_on_the_way_may_be_infinite():
     case = Case(7, source, (*numbers, Argument("out", "float32", 256, "poison")), (1,))
     *_, out = expect(case, lowered(case), runs=30).bounds
     assert not out.is_determined.any()
+
+
+def test_which_of_two_zeros_stays_is_not_said():
+    source = "@triton.jit\ndef kernel(x, out):\n    i = tl.arange(0, 2)\n    tl.store(out + i // 2, tl.load(x + i))\n"
+    case = Case(9, source, (Argument("x", "float32", 2, (0.0, -0.0)), Argument("out", "float32", 1, "poison")), (1,))
+    *_, out = expect(case, lowered(case), runs=20).bounds
+    assert not out.is_determined.any()

@@ -115,8 +115,9 @@ class Memory:
 
 
 def disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """The lanes whose address another active lane stores something else to."""
-    flat, stored = np.ravel(addresses), np.ravel(value)
+    """The lanes whose address another active lane stores something else to, if only another zero."""
+    flat, stored = np.ravel(addresses), np.ravel(np.ascontiguousarray(value))
+    stored = stored.view(f"uint{8 * stored.itemsize}")
     _, first, group = np.unique(flat[active], return_index=True, return_inverse=True)
     differs = stored[active] != stored[active][first][group]
     is_bad = np.isin(flat, flat[active][differs])
