@@ -1,6 +1,6 @@
 """Times of the kernels that Inductor writes, on this machine's GPU: Deuteron beside the Triton that is installed.
 
-    python -m benchmarks.torch_kernels                          the programs of benchmarks/torch_models.py
+    python -m benchmarks.torch_kernels                          the programs of benchmarks/torch_models
     python -m benchmarks.torch_kernels --processes 4 --seconds 300 softmax
                                                                 names that contain a word; no new program after so long,
                                                                 for each of the two parts
