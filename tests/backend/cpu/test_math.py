@@ -165,7 +165,7 @@ def test_large_angles(elementwise, x, sine, cosine, width):
 
 
 def exact_erf(x: np.ndarray) -> np.ndarray:
-    """To about two ulp of longdouble: 2 x exp(-x**2) / sqrt(pi) times the sum of (2 x**2)**n / (1 3 5 ... (2 n + 1))."""
+    """Within a few ulp of longdouble: 2 x exp(-x**2) / sqrt(pi) times the sum of (2 x**2)**n / (1 3 ... (2 n + 1))."""
     x = x.astype(np.longdouble)
     near = np.where(np.abs(x) < 6.5, x, 0)
     term, total = np.ones_like(near), np.ones_like(near)
