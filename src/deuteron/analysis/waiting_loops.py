@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import GLOBAL, READ, own_effects
 from deuteron.ir.nested import nested_ops
 
@@ -34,7 +35,7 @@ def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
     kinds = {effect.kind for effect in own_effects(op) if effect.resource is GLOBAL}
     if READ not in kinds:
         return False
-    return kinds != {READ} or not any(_is_inside(operand, loop) for operand in op.operands)
+    return kinds != {READ} or not any(is_defined_in(operand, loop) for operand in op.operands)
 
 
 def _ops_after_condition(loop: scf.WhileOp) -> Iterator[Operation]:
@@ -43,7 +44,7 @@ def _ops_after_condition(loop: scf.WhileOp) -> Iterator[Operation]:
     seen: set[SSAValue] = set()
     while pending:
         value = pending.pop()
-        if value in seen or not _is_inside(value, loop):
+        if value in seen or not is_defined_in(value, loop):
             continue
         seen.add(value)
         if isinstance(value.owner, Operation):
@@ -63,13 +64,3 @@ def _passed_to(argument: SSAValue, loop: scf.WhileOp) -> Sequence[SSAValue]:
         return [before.last_op.operands[argument.index + 1]]
     parent = argument.owner.parent_op()
     return [*parent.operands, *(operand for op in nested_ops(parent) for operand in op.operands)]
-
-
-def _is_inside(value: SSAValue, loop: Operation) -> bool:
-    block: Block | None = value.owner.parent_block() if isinstance(value.owner, Operation) else value.owner
-    while block is not None:
-        parent = block.parent_op()
-        if parent is loop:
-            return True
-        block = parent.parent_block() if parent is not None else None
-    return False

@@ -105,22 +105,14 @@ def _lifetime_faults(allocations: Sequence[LocalAllocOp], positions: Positions) 
                 yield op, f"{op.name} uses shared memory that is not allocated before it, where it sees it"
         for end in (op for op in users if isinstance(op, LocalDeallocOp)):
             for op in users:
-                around = _ancestor_in(end.parent, op)
+                around = end.parent.find_ancestor_op_in_block(op)
                 if around is not None and positions[around] > positions[end]:
                     yield op, f"{op.name} uses shared memory after the end of its life"
 
 
-def _ancestor_in(block: Block | None, op: Operation) -> Operation | None:
-    """The op of a block that an op is, or is in."""
-    around: Operation | None = op
-    while around is not None and around.parent is not block:
-        around = around.parent_op()
-    return around
-
-
 def _is_before(first: Operation, op: Operation, positions: Positions) -> bool:
     """Whether an op is executed whenever another one is, and before it."""
-    around = _ancestor_in(first.parent, op)
+    around = first.parent.find_ancestor_op_in_block(op)
     return around is not None and positions[first] <= positions[around]
 
 
@@ -261,7 +253,7 @@ def _end_faults(of_barrier: Sequence[Operation], positions: Positions) -> Iterat
         if end.parent is not viewed(end.alloc).owner.parent:
             yield end, f"{end.name} is in a loop or branch that its mbarrier is not in: uses may come after it"
         for op in (op for op in of_barrier if not isinstance(op, InvalBarrierOp)):
-            around = _ancestor_in(end.parent, op)
+            around = end.parent.find_ancestor_op_in_block(op)
             if around is not None and positions[around] > positions[end]:
                 yield op, f"{op.name} uses an mbarrier that has been made invalid"
 

@@ -52,15 +52,3 @@ def inline_block(block: Block, arguments: Sequence[SSAValue], before: Operation)
         op.detach()
     before.parent.insert_ops_before(ops, before)
     return [arguments[block.args.index(v)] if v in block.args else v for v in outcome]
-
-
-def is_defined_in(value: SSAValue, ancestor: Operation) -> bool:
-    """Whether a value is a result or an argument of something inside an op."""
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    while block is not None:
-        parent = block.parent_op()
-        if parent is ancestor:
-            return True
-        block = parent.parent if parent is not None else None
-    return False

@@ -206,8 +206,7 @@ def changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
 
 
 def is_in(value: SSAValue, loop: scf.ForOp) -> bool:
-    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-    return loop.is_ancestor(owner)
+    return loop.is_ancestor(value.owner)
 
 
 def _step(loop: scf.ForOp) -> int:

@@ -40,6 +40,7 @@ from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import same_offsets
 from deuteron.analysis.shared_memory.shared_hazards import BY_ONE
 from deuteron.analysis.stored_only import is_stored_only
+from deuteron.ir.around import loops_around
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, Kind, own_effects
 from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
@@ -92,7 +93,9 @@ class GlobalHazards:
     def _may_conflict(self, accesses: list[Access]) -> bool:
         """Whether anything is written that is accessed otherwise, through whichever arguments."""
         written = [access for access in accesses if access.kind is WRITE]
-        return bool(written) and (len(accesses) > len(written) or len(written) > 1 or _is_repeated(written[0].op))
+        if len(written) == len(accesses) == 1:
+            return any(loops_around(written[0].op))  # it may come after itself
+        return bool(written)
 
     def _block(self, block: Block, pending: Pending) -> Pending:
         """The few ops of a block that matter are collected once: loops are gone through several times."""
@@ -237,14 +240,6 @@ def _access_of(op: Operation, effect: Effect) -> Access:
 
 def _all_of(found: Iterable[Iterable[Access]]) -> list[Access]:
     return [access for accesses in found for access in accesses]
-
-
-def _is_repeated(op: Operation) -> bool:
-    """Whether it may come after itself, in a loop."""
-    while (op := op.parent_op()) is not None:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            return True
-    return False
 
 
 def _is_plain(access: Access) -> bool:

@@ -24,6 +24,7 @@ from deuteron.analysis.aliasing.next_iteration import growth
 from deuteron.analysis.aliasing.program_order import ProgramOrder
 from deuteron.analysis.aliasing.written_arguments import written_by
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import loops_around
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of
@@ -39,7 +40,7 @@ def stores_that_wait(func: FuncOp, stores: Sequence[Store]) -> list[Store]:
         if last is not None:
             before, loops = [other for other in stores if _is_between(last, other, store)], []
         else:
-            before, loops = order.before(store), _loops_around(store)
+            before, loops = order.before(store), list(loops_around(store))
         if any(_may_meet(known, store, other, loops) for other in before):
             waiting.append(store)
     return waiting
@@ -95,10 +96,3 @@ def _moves(known: TilePolynomials, index: SSAValue, loop: scf.ForOp) -> int:
     """By how much an offset moves where the index of a loop grows by one; 0 where that is not known."""
     found = growth(known, known.of(index), loop)
     return abs(found.number) if found is not None and found.number is not None else 0
-
-
-def _loops_around(op: Operation) -> list[Operation]:
-    parent = op.parent_op()
-    if parent is None:
-        return []
-    return [*_loops_around(parent), *([parent] if isinstance(parent, scf.ForOp | scf.WhileOp) else [])]

@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.ttg.ring import RingNextOp
 
 
@@ -48,7 +49,7 @@ def _previous(value: SSAValue, count: int) -> SSAValue | None:
 def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:
     """The same buffer, as the next iteration of a loop calls it; None where it has no name there."""
     start = index.start
-    if start is None or not _changes_in(start, loop):
+    if start is None or not is_defined_in(start, loop):
         return index
     if not isinstance(loop, scf.ForOp) or start.owner is not loop.body.block or not start.index:
         return None
@@ -60,15 +61,4 @@ def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None
 
 def after(index: BufferIndex, loop: Operation) -> BufferIndex | None:
     """The same buffer after a loop; None where it has no name there."""
-    return None if index.start is not None and _changes_in(index.start, loop) else index
-
-
-def _changes_in(value: SSAValue, loop: Operation) -> bool:
-    """Whether a value is made anew in each iteration."""
-    block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
-    while block is not None:
-        parent = block.parent_op()
-        if parent is loop:
-            return True
-        block = parent.parent if parent is not None else None
-    return False
+    return None if index.start is not None and is_defined_in(index.start, loop) else index

@@ -98,13 +98,12 @@ def _block_of_uses(alloc: LocalAllocOp, by_block: Specialized) -> Block | None:
     return specialized.default.block if specialized is not None else block
 
 
-def _end_of(op: Operation | None, block: Block | None, positions: dict[Operation, int]) -> int:
+def _end_of(op: Operation | None, block: Block, positions: dict[Operation, int]) -> int:
     """The position of an op; where it is nested below `block`, the last position of what is nested there with it; the
     end of the function where it is not below it.
     """
-    while op is not None and op.parent_block() is not block:
-        op = op.parent_op()
-    return positions[_last_in(op)] if op is not None else len(positions)
+    around = block.find_ancestor_op_in_block(op) if op is not None else None
+    return positions[_last_in(around)] if around is not None else len(positions)
 
 
 def _last_in(op: Operation) -> Operation:

@@ -25,9 +25,9 @@ from deuteron.backend.gpu.elements import bits_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.types import pointee_of
-from deuteron.passes.rewrite import is_defined_in
 
 Steps = Mapping[int, Value]  # in bytes, by the index of what the loop carries
 

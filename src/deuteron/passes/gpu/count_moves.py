@@ -23,13 +23,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.shape import ExpandDimsOp, MakeRangeOp, SplatOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible
 from deuteron.ir.types import element_type_of, is_tile, shape_of
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import erase, is_defined_in
+from deuteron.passes.rewrite import erase
 
 SOURCES = MakeRangeOp | SplatOp | arith.ConstantOp
 

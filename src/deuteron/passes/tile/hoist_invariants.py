@@ -20,10 +20,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops, nested_ops_inside_out
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import is_defined_in
 
 
 def _hoist(loop: Operation) -> None:

@@ -32,6 +32,7 @@ from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.analysis.aliasing.known_effects import KnownEffects
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import SelectOp
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure, is_speculatable
 from deuteron.ir.tt.dot import DotOp
@@ -40,7 +41,7 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import byte_width_of, i1, pointee_of, shape_of
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import erase, is_defined_in, replace
+from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.folding.memory import load_like, store_like
 
 Access = LoadOp | StoreOp

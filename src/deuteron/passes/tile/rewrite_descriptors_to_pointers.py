@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.analysis.addresses.tma_accesses import tma_obstacles
 from deuteron.errors import CompilationError
+from deuteron.ir.around import ops_around
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
@@ -86,10 +87,7 @@ class RewriteDescriptorsToPointers(ModulePass):
 
 def _is_in_branch(op: Operation) -> bool:
     """Whether it may not run where the program does. Of loops it is asked for anyway."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.IfOp):
-        parent = parent.parent_op()
-    return parent is not None
+    return any(isinstance(around, scf.IfOp) for around in ops_around(op))
 
 
 def rewrite_access(op: BlockAccess | RowAccess) -> Operation:

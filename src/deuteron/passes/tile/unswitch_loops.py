@@ -25,12 +25,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import i1, is_tile
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import is_defined_in, replace
+from deuteron.passes.rewrite import replace
 
 # Of a loop, which is there twice afterwards: a bound on the time to compile, not measured.
 MAX_OPS = 400

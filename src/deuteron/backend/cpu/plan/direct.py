@@ -39,6 +39,7 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
@@ -163,7 +164,7 @@ def arguments_of(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> set
     while pending:
         value = pending.pop()
         op = value.owner
-        if isinstance(op, Operation) and _is_inside(op, loop):
+        if isinstance(op, Operation) and is_defined_in(value, loop):
             if value in plan.places or op.regions or not is_pure(op):
                 return None
             pending += [operand for operand in op.operands if operand not in seen]
@@ -178,7 +179,7 @@ def _advance(value: SSAValue, loop: Operation) -> int | None:
     if isinstance(value, BlockArgument):
         return _advance_of_argument(value, loop)
     op = value.owner
-    if not _is_inside(op, loop):
+    if not is_defined_in(value, loop):
         return 0
     if op.regions or not is_pure(op):  # what is loaded may be stored, and an atomic gives another number each time
         return None
@@ -223,13 +224,3 @@ def _constant_of(value: SSAValue) -> int | None:
     while isinstance(value.owner, _FORWARDING):
         value = value.owner.operands[0]
     return constant_value(value)
-
-
-def _is_inside(op: Operation, loop: Operation) -> bool:
-    block = op.parent_block()
-    while block is not None:
-        parent = block.parent_op()
-        if parent is loop:
-            return True
-        block = parent.parent_block() if parent is not None else None
-    return False

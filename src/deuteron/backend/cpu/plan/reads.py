@@ -126,12 +126,8 @@ class Reader:
 def _captured(op: Operation) -> Iterator[SSAValue]:
     """The scalars from outside that the region of a reduction, scan or map uses."""
     if op.regions and not op.name.startswith("scf."):
-        inside = set(nested_ops(op))
-        for inner in inside - {op}:
-            for value in inner.operands:
-                owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-                if owner not in inside:
-                    yield value
+        values = (value for inner in nested_ops(op)[1:] for value in inner.operands)
+        yield from (value for value in values if not op.is_ancestor(value.owner))
 
 
 def _is_lazy(value: SSAValue) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.aliasing.points_to import Targets
@@ -32,6 +32,7 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Reuse, Slot
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -142,7 +143,7 @@ class _Slice:
 
     def _sources(self, value: SSAValue) -> list[SSAValue] | None:
         """What a value is computed from, after a scalar from before the loop has been entered; None: not known."""
-        if not is_tile(value.type) and not self._is_inside(value):
+        if not is_tile(value.type) and not is_defined_in(value, self._loop):
             if not _is_argument(value) and constant_value(value) is None:
                 self._key[value] = None
             return [] if is_integer(value.type) or is_float(value.type) or is_pointer(value.type) else None
@@ -163,15 +164,6 @@ class _Slice:
         if value.index == 0:
             return []
         return [self._loop.iter_args[value.index - 1], block.last_op.operands[value.index - 1]]
-
-    def _is_inside(self, value: SSAValue) -> bool:
-        block = value.owner if isinstance(value, BlockArgument) else value.owner.parent_block()
-        while block is not None:
-            if block is self._loop.body.block:
-                return True
-            parent = block.parent_op()
-            block = parent.parent_block() if isinstance(parent, Operation) else None
-        return False
 
 
 def _is_argument(value: SSAValue) -> bool:

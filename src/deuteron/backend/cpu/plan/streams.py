@@ -147,9 +147,7 @@ def _num_iterations(loop: For | While) -> int:
 
 def _moves_on(store: _Store) -> bool:
     """Whether each iteration writes elsewhere: what does not change in a loop has been hoisted out of it."""
-    owner = store.root.op.ptr.owner
-    inside = owner if isinstance(owner, Operation) else owner.parent_op()
-    return all(loop.op.is_ancestor(inside) for loop in store.loops)
+    return all(loop.op.is_ancestor(store.root.op.ptr.owner) for loop in store.loops)
 
 
 def _is_apart(root: StoreRoot, read: Targets) -> bool:

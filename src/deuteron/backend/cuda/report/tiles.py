@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -21,6 +20,7 @@ from deuteron.analysis.shared_memory.scratch import buffer_bytes, route_of, shar
 from deuteron.backend.cuda.report.model import Conversion, PipelinedLoad, PlainLoad
 from deuteron.backend.report import line_of
 from deuteron.errors import Location
+from deuteron.ir.around import loops_around
 from deuteron.ir.location import user_location
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark_of
@@ -136,15 +136,12 @@ def _operand_places(op: AnyDot) -> str:
     return "a in registers, b in shared memory" if in_shared else "a and b in registers"
 
 
-def _is_in_loop(op: Operation) -> bool:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.ForOp | scf.WhileOp):
-        parent = parent.parent_op()
-    return parent is not None
+def _in_loops(ops: list[Operation]) -> list[Operation]:
+    return [op for op in ops if any(loops_around(op))]
 
 
 def _pipelined(ops: list[Operation]) -> Iterator[PipelinedLoad]:
-    for op in filter(_is_in_loop, ops):
+    for op in _in_loops(ops):
         if isinstance(op, AsyncCopyGlobalToLocalOp):
             yield _copied(op, "cp.async", op.dst)
         elif isinstance(op, AsyncTMACopyGlobalToLocalOp):
@@ -172,7 +169,7 @@ def _indexed(descriptor: SSAValue) -> SSAValue:
 
 
 def _not_pipelined(ops: list[Operation]) -> Iterator[PlainLoad]:
-    for op in filter(_is_in_loop, ops):
+    for op in _in_loops(ops):
         if isinstance(op, LoadOp) and is_tile(op.result.type) and not remark_of(op, Kind.INTO_REGISTERS):
             stays = remark_of(op, Kind.NOT_AHEAD)
             yield PlainLoad(_place(op), stays.reason if stays else "`pipeline-loads` did not look at it")

@@ -16,7 +16,7 @@ multiples of their size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations_with_replacement, product
 
 from xdsl.dialects import scf
@@ -29,6 +29,7 @@ from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import read_by, written_by
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.around import loops_around
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
 from deuteron.ir.tt.debug import AssertOp
@@ -94,18 +95,11 @@ class _Access:
     def __init__(self, op: Operation, targets: Targets, splits: list[Split]):
         self.op, self.targets, self.splits = op, targets, splits
         self.shape = shape_of(accessed_tile(op).type)
-        self.loops = list(_loops_around(op))
+        self.loops = list(loops_around(op))
 
     def is_shared_like(self, other: _Access) -> bool:
         """Whether each CTA does the same part of both."""
         return self.splits == other.splits and len(self.splits) == 1 and self.shape == other.shape
-
-
-def _loops_around(op: Operation) -> Iterator[Operation]:
-    """Those that an op is in, the innermost first."""
-    while (op := op.parent_op()) is not None:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            yield op
 
 
 class _Order:

@@ -16,13 +16,13 @@ once for each layout in which they are needed: in loops selective scan took 1.22
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.load_accesses import load_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.around import loops_around
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -58,7 +58,7 @@ def loads_in_place(
         wanted = _wanted_outside(members, demanded)
         others = [layout for layout in wanted if layout != homes.get(load.result)]
         loads = [member for member in members if isinstance(member, LoadOp)]
-        is_once = not any(any(_loops_around(one)) for one in loads)
+        is_once = not any(any(loops_around(one)) for one in loads)
         if len(wanted) > 1 and not (is_once and all(map(homes.repeated_loads.are_right, loads))):
             continue
         saved = {layout: wanted[layout] if is_once else 1 for layout in others}
@@ -114,16 +114,9 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, conversions: int, in
         return False
     if _reads_neighbours(load, wanted, info):
         return True
-    if any(map(has_dots, _loops_around(load))) or coalesced.in_size(REGISTER) > 1:
+    if any(map(has_dots, loops_around(load))) or coalesced.in_size(REGISTER) > 1:
         return False
     return _num_sectors(load, wanted, info) <= conversions * _num_sectors(load, coalesced, info)
-
-
-def _loops_around(op: Operation) -> Iterator[Operation]:
-    """Those that an op is in, the innermost first."""
-    while (op := op.parent_op()) is not None:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            yield op
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.shared_memory.buffer_index import BufferIndex, in_next_iteration, index_of
 from deuteron.ir.arith import constant_value
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
@@ -34,7 +35,6 @@ from deuteron.ir.types import bit_width_of, byte_width_of
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.rings.buffered_loads import Load
-from deuteron.passes.rewrite import is_defined_in
 
 # Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave. Attention of
 # 128x128 at D=128 with 8 warps, which takes 160 of 256, gains (benchmarks/results/2026-11-20-delayed-products.md);

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation
 
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import (
@@ -30,6 +29,7 @@ from deuteron.analysis.aliasing.written_arguments import (
     written_before_barriers,
 )
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.around import loops_around
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
@@ -151,15 +151,7 @@ def _candidates(loop: scf.ForOp, addresses: AddressLoads, written: Targets, also
 def loads_of(loop: scf.ForOp | scf.WhileOp) -> list[Load]:
     """The loads of tiles in a loop, but those in a loop within it."""
     loads = (op for op in nested_ops(loop, Load) if is_tile(op.result.type))
-    return [load for load in loads if _loop_of(load) is loop]
-
-
-def _loop_of(op: Operation) -> Operation:
-    """The innermost loop around an op."""
-    parent = op.parent_op()
-    while not isinstance(parent, scf.ForOp | scf.WhileOp):
-        parent = parent.parent_op()
-    return parent
+    return [load for load in loads if next(loops_around(load)) is loop]
 
 
 def _obstacle_in_loop(loop: scf.ForOp) -> str | None:

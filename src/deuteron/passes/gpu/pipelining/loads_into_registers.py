@@ -183,7 +183,7 @@ def _span(value: SSAValue, loop: scf.ForOp, places: dict[Operation, int]) -> tup
     first = places.get(owner, -1) if isinstance(owner, Operation) else -1
     if first < 0 and owner is not loop.body.block:
         return _registers(value.type), -1, len(places)
-    uses = [places.get(_in_body(reader, loop), len(places)) for reader in _readers(value)]
+    uses = [places.get(loop.body.block.find_ancestor_op_in_block(reader), len(places)) for reader in _readers(value)]
     return _registers(value.type), first, max(uses, default=first)
 
 
@@ -194,13 +194,6 @@ def _readers(value: SSAValue) -> Iterator[Operation]:
             yield from _readers(use.operation.results[0])
         else:
             yield use.operation
-
-
-def _in_body(op: Operation, loop: scf.ForOp) -> Operation:
-    """The op of the loop's body that an op is, or is in."""
-    while op.parent_op() is not loop:
-        op = op.parent_op()
-    return op
 
 
 def _registers(type: Attribute) -> int:

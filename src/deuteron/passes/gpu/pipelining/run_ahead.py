@@ -100,10 +100,7 @@ class Ahead:
 
     def _ancestor(self, owner: Operation | Block) -> Operation | None:
         """The op of the loop's body that an op or a block is in; None outside of it."""
-        op = owner.parent_op() if isinstance(owner, Block) else owner
-        while op is not None and op.parent_block() is not self._block:
-            op = op.parent_op()
-        return op
+        return self._block.find_ancestor_op_in_block(owner.parent_op() if isinstance(owner, Block) else owner)
 
     def clone_before(
         self, b: Builder, loop: scf.ForOp, number: int, iteration: SSAValue, carried: Sequence[SSAValue]

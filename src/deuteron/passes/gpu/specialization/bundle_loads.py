@@ -16,7 +16,7 @@ A ring has `num_stages` slots for each bundle of an iteration, as far as they fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -26,6 +26,7 @@ from xdsl.ir import Block, Operation
 from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.shared_memory.scratch import buffer_bytes
+from deuteron.ir.around import ops_around
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -69,7 +70,7 @@ class Bundle:
     def is_kept_for(self, others: Sequence[Bundle]) -> bool:
         """Whether it is read again after a loop or a branch that reads some of the others."""
         readers = [op for op in self.block.ops if op in self.readers]
-        around = {op for other in others if other.block is not self.block for op in _ops_around(other.first_reader)}
+        around = {op for other in others if other.block is not self.block for op in ops_around(other.first_reader)}
         op = readers[0]
         while op is not readers[-1] and op not in around:
             op = op.next_op
@@ -113,14 +114,9 @@ class RingPlan:
         return max((sharing_ctas(one.load, one.buffer, num_ctas) for one in loads), default=1)
 
 
-def _ops_around(op: Operation) -> Iterator[Operation]:
-    while (op := op.parent_op()) is not None:
-        yield op
-
-
 def loop_around(op: Operation) -> scf.ForOp | None:
     """The innermost loop that an op is in."""
-    return next((around for around in _ops_around(op) if isinstance(around, scf.ForOp)), None)
+    return next((around for around in ops_around(op) if isinstance(around, scf.ForOp)), None)
 
 
 def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:

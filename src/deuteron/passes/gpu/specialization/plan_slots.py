@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation
-
 from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
@@ -49,15 +47,7 @@ def _stages(plan: RingPlan, config: GPUConfig) -> int:
 def _bytes_beside(func: FuncOp, plans: Sequence[RingPlan]) -> int:
     """The shared memory that is in use while the rings are: what is needed after them may take their place."""
     replaced = {use.operation for plan in plans for one in plan.loads for use in one.load.result.uses}
-    outer = {_outermost(bundle.first_reader) for plan in plans for bundle in plan.bundles}
     positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in nested_ops(op)}
-    last = max((positions[op] for op in outer), default=-1)
+    last = max((positions[bundle.first_reader] for plan in plans for bundle in plan.bundles), default=-1)
     buffers = [buffer for buffer in shared_buffers(func) if positions[buffer.op] <= last and buffer.op not in replaced]
     return bytes_of(buffers)
-
-
-def _outermost(op: Operation) -> Operation:
-    """The op of the function's own block that an op is in."""
-    while not isinstance(op.parent_op(), FuncOp):
-        op = op.parent_op()
-    return op

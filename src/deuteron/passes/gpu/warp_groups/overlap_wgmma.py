@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
@@ -36,7 +37,6 @@ from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.slices.live_tiles import live_registers_at
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import is_defined_in
 
 # Times the registers of a thread that tiles fill: with 1.2 times as many a dot of flash-linear-attention spilled 952
 # bytes in flight and 656 where it was waited for, with 1.02 a product in scaled blocks 360 either way.
@@ -142,7 +142,7 @@ def _is_added_to(dot: WarpGroupDotOp, dots: Sequence[WarpGroupDotOp]) -> bool:
 
 def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
     """The first op after a dot that may not meet it in flight, and how many dots are issued before."""
-    stops, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
+    stops, issued = {dot.parent.find_ancestor_op_in_block(use.operation) for use in dot.result.uses}, 0
     stops |= _ops_after_reading(dot)
     op = dot.next_op
     while op.next_op is not None and op not in stops and not op.name.startswith("scf."):
@@ -158,12 +158,6 @@ def _ops_after_reading(dot: WarpGroupDotOp) -> set[Operation]:
         return set()
     following = dot.parent.last_op.operands[dot.a.index - 1]
     return {following.owner} if isinstance(following, OpResult) else set()
-
-
-def _at_level(op: Operation, block: Block | None) -> Operation:
-    while op.parent is not block:
-        op = op.parent_op()
-    return op
 
 
 def _wait(dots: list[WarpGroupDotOp], place: InsertPoint, pendings: int) -> None:
