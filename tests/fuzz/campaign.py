@@ -12,8 +12,9 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +23,19 @@ from tests.fuzz.executors import Outcome, run_case
 from tests.fuzz.generator import generate
 from tests.fuzz.shrink import shrink
 from tests.fuzz.validity import is_valid
-from tests.fuzz.worker import Worker
+from tests.fuzz.worker import Lost, Worker
 
 CONFIRMING_RUNS = 40
 """Perturbed runs of a program whose result is wrong: what is merely not determined is seen by one of so many."""
 
 SHRINKING_RUNS = 15
 TOLD_EVERY = 200
+LOT = 8
+"""Seeds that one worker takes in a row: mutants of one kernel, each made of the one before."""
+
+SYNTAX = threading.Lock()
+"""Held by the thread that changes syntax. CPython 3.11 counts the depth of trees for all threads together: where a
+collection of garbage lets another one parse, `ast.parse` ends with a SystemError."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +92,30 @@ class Report:
 
 def run(campaign: Campaign, tell: Callable[[str], None] = print) -> Report:
     report, lock, begin = Report(), threading.Lock(), time.monotonic()
-    seeds = iter(range(campaign.first_seed, campaign.first_seed + campaign.count))
+    end = campaign.first_seed + campaign.count
+    lots = iter([range(first, min(first + LOT, end)) for first in range(campaign.first_seed, end, LOT)])
+
+    def is_over() -> bool:
+        is_late = campaign.minutes and time.monotonic() - begin > 60 * campaign.minutes
+        return bool(is_late) or len(report.findings) == campaign.most
+
+    def seeds() -> Iterator[int]:
+        """Of one thread."""
+        while True:
+            with lock:
+                lot = next(lots, ())
+            yield from lot
+            if not lot:
+                return
 
     def work() -> None:
         with Worker() as worker:
-            while True:
-                with lock:
-                    seed = next(seeds, None)
-                if seed is not None and seed > campaign.first_seed and seed % TOLD_EVERY == 0:
-                    tell(f"seed {seed}, {time.monotonic() - begin:.0f} s, {len(report.findings)} findings")
-                is_late = campaign.minutes and time.monotonic() - begin > 60 * campaign.minutes
-                if seed is None or is_late or len(report.findings) == campaign.most:
+            for seed in seeds():
+                if is_over():
                     return
-                _one(campaign, campaign.make(seed), worker, report, lock, tell)
+                if seed > campaign.first_seed and seed % TOLD_EVERY == 0:
+                    tell(f"seed {seed}, {time.monotonic() - begin:.0f} s, {len(report.findings)} findings")
+                _one(campaign, seed, worker, report, lock, tell)
 
     with ThreadPoolExecutor(campaign.jobs) as pool:
         for future in [pool.submit(work) for _ in range(campaign.jobs)]:
@@ -106,7 +124,15 @@ def run(campaign: Campaign, tell: Callable[[str], None] = print) -> Report:
     return report
 
 
-def _one(campaign: Campaign, case: Case, worker: Worker, report: Report, lock, tell) -> None:
+def _one(campaign: Campaign, seed: int, worker: Worker, report: Report, lock, tell) -> None:
+    try:
+        case = worker.call(campaign.make, seed, timeout=campaign.timeout)
+    except Lost as lost:
+        with lock:
+            report.tally[lost.outcome.executor, lost.outcome.kind] += 1
+            report.signatures[lost.outcome.signature] += 1
+        tell(f"--- no program of seed {seed}: {lost.outcome.kind}\n{lost.outcome.message}")
+        return
     outcomes = worker.run(case, campaign.executors, campaign.timeout)
     for outcome in outcomes:
         if outcome.kind == "wrong" and not _confirmed(case, outcome, worker, campaign.timeout):
@@ -133,19 +159,26 @@ def _confirmed(case: Case, outcome: Outcome, worker: Worker, timeout: float) -> 
 def _take_down(campaign: Campaign, case: Case, outcome: Outcome, worker: Worker, report: Report, lock, tell) -> None:
     """Shrink it, tell, and write it to the folder, unless there is one like it. What is valid stays so."""
     executors = [outcome.executor] if outcome.executor in campaign.executors else []
-    has_meaning = is_valid(case)
+    has_meaning = _is_valid(case, worker, campaign.timeout)
 
     def found(candidate: Case) -> Outcome | None:
-        if has_meaning and not is_valid(candidate):
+        if has_meaning and not _is_valid(candidate, worker, campaign.timeout):
             return None
         outcomes = worker.run(candidate, executors, campaign.timeout, SHRINKING_RUNS)
         return next((o for o in outcomes if o.signature == outcome.signature), None)
 
+    def fails(candidate: Case) -> bool:
+        with _released(SYNTAX):
+            return found(candidate) is not None
+
     small = case
     if campaign.shrink_seconds and outcome.kind != "timeout":
-        small = shrink(case, lambda candidate: found(candidate) is not None, campaign.shrink_seconds)
+        with SYNTAX:
+            small = shrink(case, fails, campaign.shrink_seconds)
     seen = found(small) or outcome
-    signature = f"{outcome.signature} {' '.join(words(small.source))}" if outcome.kind == "wrong" else outcome.signature
+    with SYNTAX:
+        of_words = f" {' '.join(words(small.source))}" if outcome.kind == "wrong" else ""
+    signature = f"{outcome.signature}{of_words}"
     with lock:
         if any(finding.signature == signature for finding in report.findings):
             return
@@ -158,6 +191,22 @@ def _take_down(campaign: Campaign, case: Case, outcome: Outcome, worker: Worker,
         file = campaign.folder / f"{name}_{zlib.crc32(signature.encode()):08x}.py"
         file.write_text(small.text(text))
         tell(f"--- written to {file}")
+
+
+def _is_valid(case: Case, worker: Worker, timeout: float) -> bool:
+    try:
+        return worker.call(is_valid, case, timeout=timeout)
+    except Lost:
+        return True
+
+
+@contextmanager
+def _released(lock: threading.Lock) -> Iterator[None]:
+    lock.release()
+    try:
+        yield
+    finally:
+        lock.acquire()
 
 
 def _sizes(case: Case) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,9 @@ class HereAndNow:
 
     def run(self, case: Case, executors: Sequence[str], timeout: float = 0, runs: int = 5) -> list[Outcome]:
         return list(run_case(case, executors, lambda place: None, runs))
+
+    def call(self, function: Callable[..., Any], *arguments: Any, timeout: float = 0) -> Any:
+        return function(*arguments)
 
 
 def hunt(

@@ -1,7 +1,10 @@
-"""A process that runs cases, and is started anew when one kills it or takes too long.
+"""A process that makes and runs cases, and is started anew when one kills it or takes too long.
 
 with Worker() as worker:
+    case = worker.call(generate, 7, timeout=20)
     outcomes = worker.run(case, ["cpu"], timeout=20)
+
+Making a case changes its process (the environment, classes that are patched), which threads of a campaign share.
 """
 
 from __future__ import annotations
@@ -12,15 +15,24 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz.case import Case
-from tests.fuzz.executors import Outcome
+from tests.fuzz.executors import Outcome, run_case
 
-CASES_PER_PROCESS = 400
+REQUESTS_PER_PROCESS = 800
 """What a process keeps of its kernels (code, modules) goes with it."""
+
+
+class Lost(Exception):
+    """The process is gone: the outcome says of what."""
+
+    def __init__(self, outcome: Outcome):
+        super().__init__(outcome.message)
+        self.outcome = outcome
 
 
 class Worker:
@@ -55,33 +67,46 @@ class Worker:
     def _attempt(
         self, case: Case, executors: list[str], timeout: float, runs: int
     ) -> tuple[list[Outcome], Outcome | None]:
-        self._ensure()
         outcomes: list[Outcome] = []
-        place = "frontend"
         try:
-            self._pipe.send((case, executors, runs))
+            for outcome in self._answers((_run, case, executors, runs), "frontend", timeout):
+                outcomes.append(outcome)
+        except Lost as lost:
+            return outcomes, lost.outcome
+        if any(o.executor == "gpu" and o.kind == "error" for o in outcomes):
+            self._end()  # after a fault no launch of the process works
+        return outcomes, None
+
+    def call(self, function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
+        """What the function gives in the process."""
+        [given] = self._answers((_call, function, *arguments), "generator", timeout)
+        return given
+
+    def _answers(self, request: tuple, place: str, timeout: float) -> Iterator[Any]:
+        """One after the other; `timeout` is for each of the places that they come from."""
+        self._ensure()
+        try:
+            self._pipe.send(request)
             deadline = time.monotonic() + timeout
             while True:
                 if not self._pipe.poll(max(deadline - time.monotonic(), 0)):
                     self._end()
-                    return outcomes, Outcome(place, "timeout", f"no result within {timeout:.0f} s")
+                    raise Lost(Outcome(place, "timeout", f"no result within {timeout:.0f} s"))
                 kind, what = self._pipe.recv()
                 if kind == "end":
-                    if any(o.executor == "gpu" and o.kind == "error" for o in outcomes):
-                        self._end()  # after a fault no launch of the process works
-                    return outcomes, None
+                    return
                 if kind == "place":
                     place, deadline = what, time.monotonic() + timeout
                 else:
-                    outcomes.append(what)
+                    yield what
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._process.join(5)
             code, said = self._process.exitcode, self._said()
             self._end()
-            return outcomes, Outcome(place, "abort", f"{said}\nthe process ended with {code}")
+            raise Lost(Outcome(place, "abort", f"{said}\nthe process ended with {code}")) from None
 
     def _ensure(self) -> None:
-        if self._process is not None and self._count >= CASES_PER_PROCESS:
+        if self._process is not None and self._count >= REQUESTS_PER_PROCESS:
             self._end()
         if self._process is None:
             ours, theirs = self._context.Pipe()
@@ -121,15 +146,21 @@ def _serve(pipe: Connection, folder: str) -> None:
     os.environ["DEUTERON_ALWAYS_COMPILE"] = os.environ["DEUTERON_VERIFY_EACH"] = "1"
     tempfile.tempdir = folder
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    from tests.fuzz.executors import run_case
-
     while True:
         try:
-            case, executors, runs = pipe.recv()
+            answer, *arguments = pipe.recv()
         except EOFError:
             return
-        for outcome in run_case(case, executors, lambda place: pipe.send(("place", place)), runs):
-            pipe.send(("outcome", outcome))
+        for what in answer(lambda place: pipe.send(("place", place)), *arguments):
+            pipe.send(("answer", what))
         pipe.send(("end", None))
         for file in Path(folder).glob("fuzzed_*.py"):
             file.unlink()
+
+
+def _run(announce: Callable[[str], None], case: Case, executors: Sequence[str], runs: int) -> Iterator[Outcome]:
+    return run_case(case, executors, announce, runs)
+
+
+def _call(announce: Callable[[str], None], function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+    yield function(*arguments)
