@@ -261,3 +261,11 @@ def test_all_lanes_have_one_sum_of_products(rng, num_warps):
     out = np.full(1, np.nan, np.float32)
     emulate(branch_on_sum, x, y, sums.min(keepdims=True).astype(np.float32), out, num_warps=num_warps)
     assert np.isnan(out[0]) or np.isclose(out[0], x.sum(), atol=1e-5)
+
+
+def test_lanes_agree_on_a_sum_of_products_without_being_told():
+    """What a lane has of another is rounded, and added to its own rounded product: one exchange for each of five bits."""
+    arrays = [aligned(np.zeros(32, np.float32)) for _ in range(4)]
+    kernel = compile_for("cuda:90", branch_on_sum, *arrays, num_warps=1)
+    assert not instructions_with(kernel, "shfl.sync.idx")
+    assert len(instructions_with(kernel, "add.rn.f32")) == 5

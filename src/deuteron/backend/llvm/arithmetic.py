@@ -12,6 +12,9 @@ ones take "nsw", "nuw", "exact", "disjoint". A cast to the type that the value h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from deuteron.backend.llvm.types import Value, integer_of, like
 
 _TRACED = frozenset({"add", "sub", "shl", "lshr", "ashr", "and"})
@@ -27,6 +30,13 @@ class Arithmetic:
     fast_math: str
     definitions: dict[Value, tuple[str, Value, int]]
     differences: dict[Value, tuple[Value, Value]]
+
+    @contextmanager
+    def unfused(self) -> Iterator[None]:
+        """Within, what rounds is not fused with what it is computed of."""
+        outer, self.fast_math = self.fast_math, ""
+        yield
+        self.fast_math = outer
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError

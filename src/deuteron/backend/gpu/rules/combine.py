@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from xdsl.dialects import arith
 from xdsl.ir import Block, SSAValue
@@ -47,16 +48,6 @@ def _combine_chain(ctx: Context, block: Block, groups: list[Group]) -> Group:
 
 
 def combine_lanes(
-    ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group], lane_bits: list[int]
-) -> list[Group]:
-    """Of all lanes whose numbers differ in these bits."""
-    for bit in lane_bits:
-        others = _exchanged(ctx, srcs, groups, 1 << bit)
-        groups = [combine(ctx, block, group, other) for group, other in zip(groups, others, strict=True)]
-    return groups
-
-
-def agree(
     ctx: Context,
     block: Block,
     srcs: list[SSAValue],
@@ -64,16 +55,27 @@ def agree(
     lane_bits: list[int],
     adds_to_products: bool = False,
 ) -> list[Group]:
+    """Of all lanes whose numbers differ in these bits. What adds to products is not fused with them: each lane would
+    round the other's alone, and sums would differ.
+    """
+    for bit in lane_bits:
+        others = _exchanged(ctx, srcs, groups, 1 << bit)
+        with ctx.b.unfused() if adds_to_products else nullcontext():
+            groups = [combine(ctx, block, group, other) for group, other in zip(groups, others, strict=True)]
+    return groups
+
+
+def agree(ctx: Context, block: Block, srcs: list[SSAValue], groups: list[Group], lane_bits: list[int]) -> list[Group]:
     """What lanes that combined by these bits all take for the result, which may be the condition of a branch."""
-    if not lane_bits or not (adds_to_products or _may_differ(block)):
+    if not lane_bits or not may_differ(block):
         return groups
     first = ctx.b.and_(ctx.threads.lane, const("i32", ~sum(1 << bit for bit in lane_bits)))
     return _moved(ctx, srcs, groups, lambda bits: fetch(ctx.b, ctx.isa, bits, first))
 
 
-def _may_differ(block: Block) -> bool:
-    """Each lane has its own operand first. What is rounded twice may be fused: d * a + c * b is then another number
-    than a * d + b * c.
+def may_differ(block: Block) -> bool:
+    """Whether lanes may give different results: each has its own operand first. What is rounded twice may be fused:
+    d * a + c * b is then another number than a * d + b * c.
     """
     rounded = {
         result for op in block.ops for result in op.results if is_float(result.type) and not isinstance(op, CHOOSES)

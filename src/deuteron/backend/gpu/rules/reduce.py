@@ -6,7 +6,7 @@
 
 Replicated elements count once: neither replicas in registers nor lanes and warps that hold replicas are combined. All
 threads that hold a result hold the same, since they may branch on it, or load the row that it says: where lanes of a
-warp may differ, by rounding, or in ties and NaN, all of them take what the first has.
+warp may differ, by rounding, or in ties and NaN, all of them take what the first has; sums with products are not fused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.warp_parts import num_parts
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions
-from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes
+from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes, may_differ
 from deuteron.backend.gpu.rules.combine_warps import combine_warps
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.ir.casts import SIToFPOp, UIToFPOp
@@ -34,11 +34,13 @@ def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     block, axis, layout = op.combine.block, op.axis.value.data, tiles[0].layout
     sliced = slice_axis(layout, axis)
     groups, lane_bits = _within_threads(ctx, block, axis, tiles), axis_bits(layout, axis, LANE)
-    results = combine_lanes(ctx, block, op.srcs, [groups[position] for position in positions(sliced)], lane_bits)
+    adds_to_products = _adds_to_products(ctx, op, layout)
+    parts = [groups[position] for position in positions(sliced)]
+    results = combine_lanes(ctx, block, op.srcs, parts, lane_bits, adds_to_products)
     if num_parts(op) > 1:
         results = combine_warps(ctx, op, layout, sliced, results)
     else:
-        results = agree(ctx, block, op.srcs, results, lane_bits, _adds_to_products(ctx, op, layout))
+        results = agree(ctx, block, op.srcs, results, lane_bits)
     columns = list(zip(*results, strict=True))
     return [
         Fragment(sliced, column) if is_tile(result.type) else column[0]
@@ -56,10 +58,10 @@ def _within_threads(ctx: Context, block: Block, axis: int, tiles: tuple[Fragment
 
 
 def _adds_to_products(ctx: Context, op: Operation, layout: LinearLayout) -> bool:
-    """Whether what a lane has may be a product, which is fused with the sum with what another lane has: each rounds the
-    other's product alone then.
+    """Whether what a lane has may be a product, which would be fused with the sum with what another lane has. Where
+    lanes may differ anyway they agree afterwards.
     """
-    if not ctx.b.fast_math or axis_bits(layout, op.axis.value.data, REGISTER):
+    if axis_bits(layout, op.axis.value.data, REGISTER) or may_differ(op.combine.block):
         return False
     floats = [src for src in op.srcs if is_float(element_type_of(src.type))]
     adds = any(isinstance(inner, arith.AddfOp | arith.SubfOp) for inner in op.combine.block.ops)
