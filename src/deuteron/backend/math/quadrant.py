@@ -22,6 +22,7 @@ from deuteron.backend.llvm.types import Value, array_const, byte_width, const, e
 from deuteron.backend.math.number import FloatUnit, Number
 from deuteron.backend.math.pair import Pair, quick_sum
 from deuteron.backend.math.polynomial import magnitude, number
+from deuteron.backend.math.vectors import any_lane
 
 Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
 
@@ -67,7 +68,7 @@ def _lanes(b: Builder, value: Value) -> list[Value]:
 def _is_any(b: Builder, lanes: Value) -> Value:
     """Of as few as GPUs take together one by one: there LLVM would make a number of their bits first."""
     if width(lanes.type) > _FEW_LANES:
-        return b.intrinsic("llvm.vector.reduce.or", "i1", lanes, overloads=[lanes.type])
+        return any_lane(b, lanes)
     return reduce(b.or_, _lanes(b, lanes))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, const, element, like, width, zero
+from deuteron.backend.math.vectors import any_lane
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,7 @@ def _any_far(b: Builder, size: Value, unit: Value) -> Value:
     far = b.fcmp("oge", size, b.fmul(unit, const(unit.type, _MOST_QUOTIENT), flags=""))
     far = b.and_(far, b.fcmp("olt", size, const(size.type, math.inf)))
     far = b.and_(far, b.fcmp("ogt", unit, const(unit.type, 0.0)))
-    if width(size.type) == 1:
-        return far
-    return b.intrinsic("llvm.vector.reduce.or", "i1", far, overloads=[far.type])
+    return any_lane(b, far) if width(size.type) > 1 else far
 
 
 def _by_division(b: Builder, size: Value, unit: Value) -> Value:

@@ -1,7 +1,7 @@
 """Lanes of vectors that functions take apart, put together again, and ask.
 
 concatenated(b, [<8 x float> x, <8 x float> y])      <16 x float>, the lanes of x before those of y
-any_lane(b, <8 x i1> mask)                           i1
+any_lane(b, <8 x i1> mask), all_lanes(b, mask)       i1
 """
 
 from __future__ import annotations
@@ -20,3 +20,7 @@ def concatenated(b: Builder, parts: list[Value]) -> Value:
 
 def any_lane(b: Builder, mask: Value) -> Value:
     return b.intrinsic("llvm.vector.reduce.or", "i1", mask, overloads=[mask.type])
+
+
+def all_lanes(b: Builder, mask: Value) -> Value:
+    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])

@@ -22,11 +22,12 @@ from deuteron.backend.cpu.memory.by_lanes import gather, scatter
 from deuteron.backend.cpu.memory.contiguous import load_neighbours, store_neighbours
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.lane_loops import scatter_lanes
-from deuteron.backend.cpu.memory.masks import all_of, any_of, if_full, if_on, mask_vector, reverse, reversed_mask
+from deuteron.backend.cpu.memory.masks import all_of, if_full, if_on, mask_vector, reverse, reversed_mask
 from deuteron.backend.cpu.memory.strided import load_strided, store_strided
 from deuteron.backend.cpu.memory.wraps import may_wrap, unless_wrapped
 from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.llvm.types import Value, const, vector_const, zero
+from deuteron.backend.math.vectors import any_lane
 
 
 def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
@@ -162,7 +163,7 @@ def _load_uniform(access: Access, pointer: Value, mask: Fragment | None) -> Valu
         return _load_element_if(access, pointer, mask.value)
 
     def load_some() -> Value:
-        elements = b.splat(_load_element_if(access, pointer, any_of(b, mask.value)), access.lanes)
+        elements = b.splat(_load_element_if(access, pointer, any_lane(b, mask.value)), access.lanes)
         return b.select(mask.value, elements, zero(elements.type))
 
     if mask.full is None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from deuteron.backend.cpu.fragment import Fragment, Uniform
 from deuteron.backend.cpu.memory.by_lanes import consecutive, gather, scatter
 from deuteron.backend.cpu.memory.element_access import Access
-from deuteron.backend.cpu.memory.masks import any_of, is_full, is_tested_by_lanes
+from deuteron.backend.cpu.memory.masks import is_full, is_tested_by_lanes
 from deuteron.backend.cpu.memory.streaming import can_stream, store_streaming
 from deuteron.backend.llvm.types import Value, vector, zero
+from deuteron.backend.math.vectors import any_lane
 
 
 def load_neighbours(access: Access, first: Value, mask: Fragment | None) -> Value:
@@ -41,7 +42,7 @@ def _load_some(access: Access, first: Value, mask: Value) -> Value:
 def _load_unless_empty(access: Access, first: Value, mask: Value) -> Value:
     """What a masked load reads where all lanes are off is waited for, though nothing comes of it."""
     b, type = access.b, vector(access.type, access.lanes)
-    with b.if_(any_of(b, mask), "some_on") as branch:
+    with b.if_(any_lane(b, mask), "some_on") as branch:
         branch.yield_(b.masked_load(type, first, access.num_bytes, mask))
         branch.otherwise()
         branch.yield_(zero(type))
@@ -75,7 +76,7 @@ def store_neighbours(
 
 def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
     if access.has_masked_moves:
-        with access.b.if_(any_of(access.b, mask), "some_on"):
+        with access.b.if_(any_lane(access.b, mask), "some_on"):
             access.b.masked_store(elements, first, access.num_bytes, mask)
     else:
         scatter(access, elements, consecutive(access, first), mask)

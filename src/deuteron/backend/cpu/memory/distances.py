@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Axis, one_element
-from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, vector, vector_const
+from deuteron.backend.math.vectors import all_lanes
 
 _LANES = 16  # addresses that are looked at together
 
@@ -41,7 +41,7 @@ def are_equally_far_apart(
     are_expected = b.icmp("eq", found, expected)
     if count is not None:
         are_expected = b.or_(are_expected, b.icmp("uge", numbers, b.splat(count, lanes)))
-    (are_apart,) = emitter.close_loop(loop, [b.and_(_all(b, are_expected), loop.carried[0])])
+    (are_apart,) = emitter.close_loop(loop, [b.and_(all_lanes(b, are_expected), loop.carried[0])])
     ctx.tiles.clear()
     return are_apart
 
@@ -49,7 +49,3 @@ def are_equally_far_apart(
 def _addresses(ctx: Context, ptr: SSAValue, index: AxisIndex, lanes: int) -> Value:
     addresses = as_vector(ctx.emitter, ctx.evaluate(ptr, index), lanes)
     return ctx.emitter.innermost().ptrtoint(addresses, vector("i64", lanes))
-
-
-def _all(b: Builder, mask: Value) -> Value:
-    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])

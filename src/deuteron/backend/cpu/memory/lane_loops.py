@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, element, poison, vector, width, zero
+from deuteron.backend.math.vectors import all_lanes
 
 MAX_CHUNK = 16  # lanes with code of their own
 _ATTRIBUTES = "noinline nounwind null_pointer_is_valid"  # as of the kernel: see lowering.py
@@ -99,7 +100,7 @@ def _define_gather(
     some, (*places, mask) = lane_function(outer, f"{name}.some", result, types)
     some.ret(_gather_some(some, result, addresses(some, *places), mask))
     b, (*places, mask) = lane_function(outer, name, result, types)
-    with b.if_(_are_all_on(b, mask), "all_on") as branch:
+    with b.if_(all_lanes(b, mask), "all_on") as branch:
         branch.yield_(_loaded(b, result, addresses(b, *places)))
         branch.otherwise()
         branch.yield_(b.call(result, f"{name}.some", *places, mask))
@@ -140,7 +141,7 @@ def _loaded(b: Builder, result: str, address_of: AddressOf) -> Value:
 def _scatter(b: Builder, elements: Value, address_of: AddressOf, mask: Value) -> None:
     type, lanes = element(elements.type), width(mask.type)
     num_bytes, place = byte_width(type), put_in_memory(b, elements)
-    with b.if_(_are_all_on(b, mask), "all_on") as branch:
+    with b.if_(all_lanes(b, mask), "all_on") as branch:
         for start, size in _chunks(b, lanes):
             chunk = b.load(vector(type, size), b.gep(type, place, start), num_bytes)
             for lane in range(size):
@@ -166,7 +167,3 @@ def mask_bits(b: Builder, mask: Value) -> Value:
     lanes = width(mask.type)
     bits = b.bitcast(mask, f"i{lanes}")
     return bits if lanes == 64 else b.zext(bits, "i64")
-
-
-def _are_all_on(b: Builder, mask: Value) -> Value:
-    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])

@@ -9,6 +9,7 @@ from deuteron.backend.cpu.fragment import Fragment, Uniform, Vector
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, vector, width
+from deuteron.backend.math.vectors import all_lanes
 
 
 def if_full(
@@ -60,8 +61,4 @@ def reverse(b: Builder, elements: Value) -> Value:
 
 
 def all_of(b: Builder, mask: Value) -> Value:
-    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type]) if width(mask.type) > 1 else mask
-
-
-def any_of(b: Builder, mask: Value) -> Value:
-    return b.intrinsic("llvm.vector.reduce.or", "i1", mask, overloads=[mask.type])
+    return all_lanes(b, mask) if width(mask.type) > 1 else mask

@@ -13,9 +13,9 @@ those of columns that wrap around (`columns % N`), which are loaded under two ma
 from __future__ import annotations
 
 from deuteron.backend.cpu.memory.lane_loops import lane_function, mask_bits, put_in_memory
-from deuteron.backend.cpu.memory.masks import any_of
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width
+from deuteron.backend.math.vectors import any_lane
 
 _WORD = "i32"
 _WORD_BYTES = 4
@@ -52,7 +52,7 @@ def _gathered_in_runs(b: Builder, pointers: Value, mask: Value, type: str) -> Va
     start = b.load("ptr", b.gep("ptr", put_in_memory(b, pointers), lane))
     second = b.gep("i8", start, b.mul(lane, const("i64", -num_bytes)))
     in_second = b.icmp("eq", pointers, b.gep("i8", second, offsets))
-    are_runs = b.xor(any_of(b, b.and_(others, b.xor(in_second, const(mask.type, True)))), const("i1", True))
+    are_runs = b.xor(any_lane(b, b.and_(others, b.xor(in_second, const(mask.type, True)))), const("i1", True))
     with b.if_(are_runs, "runs") as branch:
         found = b.masked_load(result, first, num_bytes, b.and_(mask, in_first))
         branch.yield_(b.masked_load(result, second, num_bytes, others, found))

@@ -19,6 +19,7 @@ from deuteron.backend.cpu.memory.lane_loops import lane_function, lanes_on, put_
 from deuteron.backend.cpu.memory.updates import WINDOW, Update, is_alone, lanes_of, update_masked, update_plainly
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, element, vector, width, zero
+from deuteron.backend.math.vectors import all_lanes
 
 
 def update_neighbours(
@@ -104,7 +105,7 @@ class _Definition:
 
     def _update_alone(self, first: Value, values: Value, mask: Value) -> None:
         b = self.b
-        are_on = b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])
+        are_on = all_lanes(b, mask)
         with b.if_(are_on, "all_on"):
             old = update_plainly(b, self.update, first, values)
             b.ret(old if self.is_read else None)
@@ -120,7 +121,7 @@ class _Definition:
         b, per = self.b, self.update.per_window
         bits = b.load(vector("i8", per), b.gep("i8", self.on, number), 1)
         on = b.icmp("ne", bits, zero(bits.type))
-        are_on = b.intrinsic("llvm.vector.reduce.and", "i1", on, overloads=[on.type])
+        are_on = all_lanes(b, on)
         with b.if_(b.and_(are_on, is_aligned), "all_on") as branch:
             self._keep(number, self._exchange(pointer, number))
             branch.otherwise()

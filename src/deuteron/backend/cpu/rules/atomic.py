@@ -25,6 +25,7 @@ from deuteron.backend.cpu.rules.memory import straight_unless_moved
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
+from deuteron.backend.math.vectors import any_lane
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.types import FLOAT_TYPES, element_type_of
@@ -103,7 +104,7 @@ def fetch_updated(ctx: Context, op: Operation, pointer: Fragment, mask: Fragment
     any_on = const("i1", True)
     if mask is not None:
         on = as_vector(ctx.emitter, mask, pointer.lanes)
-        any_on = b.intrinsic("llvm.vector.reduce.or", "i1", on, overloads=[on.type])
+        any_on = any_lane(b, on)
     with b.if_(any_on, "any_on"):
         for offset in range(0, num_bytes, LINE):
             b.prefetch_to_write(b.gep("i8", pointer.base, const("i64", offset)))

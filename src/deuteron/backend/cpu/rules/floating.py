@@ -18,6 +18,7 @@ from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
+from deuteron.backend.math.functions import precise_divide
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import bf16, element_type_of
@@ -81,10 +82,6 @@ def _by_target(function: Callable[..., Value]) -> Rule:
     return rule
 
 
-def _precise_divide(b: Builder, x: Value, y: Value) -> Value:
-    return b.fdiv(x, y, flags="")
-
-
 def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
     return lanewise(ctx.emitter, lambda b, *values: b.fcmp(op.predicate_name, *values), x, y)
 
@@ -121,7 +118,7 @@ RULES: dict[str, Rule] = {
     "math.fma": _rounding(functions.fma),
     "tt.clampf": clamp,
     "tt.precise_sqrt": _rounding(functions.sqrt),
-    "tt.precise_divf": _rounding(_precise_divide),
+    "tt.precise_divf": _rounding(precise_divide),
     **{f"math.{name}": _rounding(function) for name, function in functions.FUNCTIONS.items()},
     **{f"math.{name}": _by_target(function) for name, function in BY_TARGET.items()},
 }
