@@ -46,7 +46,13 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import broadcast_operands
 from deuteron.frontend.semantics.constant import as_tensor, number
 from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.semantics.operands import arithmetic_operands, check_operand, reject_fp8, ternary_operands
+from deuteron.frontend.semantics.operands import (
+    arithmetic_operands,
+    check_operand,
+    is_pointer,
+    reject_fp8,
+    ternary_operands,
+)
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime
 from deuteron.ir.arith import CmpIOp
@@ -60,13 +66,13 @@ from deuteron.language.types import float32, int64
 
 
 def add(ctx: Context, x: Value, y: Value, sanitize_overflow: bool = True) -> Tensor:
-    if _is_pointer(x) or _is_pointer(y):
+    if is_pointer(x) or is_pointer(y):
         return _add_pointer(ctx, x, y)
     return _binary(ctx, "+", x, y, AddfOp, AddiOp, sanitize_overflow)
 
 
 def sub(ctx: Context, x: Value, y: Value, sanitize_overflow: bool = True) -> Tensor:
-    if _is_pointer(x) and not _is_pointer(y):
+    if is_pointer(x) and not is_pointer(y):
         return _add_pointer(ctx, x, neg(ctx, y) if isinstance(y, Tensor) else -y)
     return _binary(ctx, "-", x, y, SubfOp, SubiOp, sanitize_overflow)
 
@@ -173,13 +179,9 @@ def _keeps_nan(ctx: Context, mode: PropagateNan) -> bool:
     return mode == PropagateNan.ALL
 
 
-def _is_pointer(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_ptr()
-
-
 def _add_pointer(ctx: Context, x: Value, y: Value) -> Tensor:
-    pointer, offset = (x, y) if _is_pointer(x) else (y, x)
-    if _is_pointer(offset):
+    pointer, offset = (x, y) if is_pointer(x) else (y, x)
+    if is_pointer(offset):
         raise ctx.error(f"Cannot add two pointers, {pointer.type} and {offset.type}. Add an integer offset to one.")
     offset = as_tensor(ctx, offset, "An offset")
     if not offset.dtype.is_int():

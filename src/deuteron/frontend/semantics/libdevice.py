@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from deuteron.frontend.context import Context
-from deuteron.frontend.semantics.broadcast import broadcast_tensor, common_shape
+from deuteron.frontend.semantics.broadcast import common_shape
 from deuteron.frontend.semantics.compare import ne
-from deuteron.frontend.semantics.constant import dtype_of_number, number
-from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.semantics.operands import check_operand, common_type
+from deuteron.frontend.semantics.constant import dtype_of_number
+from deuteron.frontend.semantics.operands import check_operand, common_type, in_type
 from deuteron.frontend.semantics.types import ir_type, tensor, type_of
 from deuteron.frontend.values import Tensor, Value
 from deuteron.ir.tt.extern import ExternElementwiseOp
@@ -33,7 +32,7 @@ def call(ctx: Context, function: Extern, *operands: Value) -> Tensor:
     if overload is None:
         raise ctx.error(_refusal(ctx, function, operands))
     shape = common_shape(ctx, (), *(operand.shape for operand in operands if isinstance(operand, Tensor)))
-    typed = [_typed(ctx, o, type, shape) for o, type in zip(operands, overload.parameters, strict=True)]
+    typed = [in_type(ctx, o, type, shape) for o, type in zip(operands, overload.parameters, strict=True)]
     type = type_of(overload.result, shape)
     op = ExternElementwiseOp([operand.handle for operand in typed], ir_type(overload.result), overload.symbol)
     result = tensor(ctx, op, type)
@@ -62,12 +61,6 @@ def _promoted(ctx: Context, function: Extern, operands: Sequence[Value]) -> Over
         return None
     wanted = (common_type(ctx, *operands),) * len(operands)
     return next((overload for overload in function.overloads if overload.parameters == wanted), None)
-
-
-def _typed(ctx: Context, operand: Value, type: dtype, shape: Sequence[int]) -> Tensor:
-    if not isinstance(operand, Tensor):
-        return number(ctx, operand, type, shape)
-    return broadcast_tensor(ctx, convert(ctx, operand, type), shape)
 
 
 def _refusal(ctx: Context, function: Extern, operands: Sequence[Value]) -> str:

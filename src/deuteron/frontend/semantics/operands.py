@@ -83,6 +83,11 @@ def is_numeric(value: Value) -> bool:
     return is_number(value) or (isinstance(value, Tensor) and not value.dtype.is_ptr())
 
 
+def is_pointer(value: Value) -> bool:
+    """Whether it is a pointer or a tile of pointers."""
+    return isinstance(value, Tensor) and value.dtype.is_ptr()
+
+
 def common_shape_of(ctx: Context, *operands: Value) -> tuple[int, ...]:
     """The shape that numbers and tensors broadcast to together."""
     return tuple(common_shape(ctx, *(operand.shape for operand in operands if isinstance(operand, Tensor)), ()))

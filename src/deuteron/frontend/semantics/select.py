@@ -9,7 +9,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import broadcast_operands
 from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.semantics.operands import promoted_operands
+from deuteron.frontend.semantics.operands import is_pointer, promoted_operands
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
 from deuteron.ir.arith import SelectOp
@@ -31,15 +31,11 @@ def where(ctx: Context, condition: Value, x: Value, y: Value) -> Tensor:
 
 
 def _choices(ctx: Context, x: Value, y: Value) -> list[Tensor]:
-    if not _is_pointer(x) and not _is_pointer(y):
+    if not is_pointer(x) and not is_pointer(y):
         return promoted_operands(ctx, "tl.where", x, y)
-    if not (_is_pointer(x) and _is_pointer(y) and x.dtype == y.dtype):
+    if not (is_pointer(x) and is_pointer(y) and x.dtype == y.dtype):
         raise ctx.error(f"tl.where chooses between pointers of one type, got {describe(x)} and {describe(y)}.")
     return broadcast_operands(ctx, x, y)
-
-
-def _is_pointer(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.dtype.is_ptr()
 
 
 RULES = {tl.where: where}
