@@ -16,14 +16,13 @@ from deuteron.ptx.syntax import Function, Module, Variable
 
 
 class Layout:
-    """Offsets by name. `static_shared` counts bytes from SHARED_BASE; `params` are offsets in the parameter buffer."""
+    """Offsets by name. `params` are offsets in the parameter buffer."""
 
     def __init__(self, module: Module, function: Function):
         variables = [*module.variables.values(), *function.variables.values()]
         shared = [v for v in variables if v.space == "shared"]
         static = [v for v in shared if not v.is_extern]
         self.shared, end = _place(static, SHARED_BASE)
-        self.static_shared = end - SHARED_BASE
         dynamic = [v for v in shared if v.is_extern]
         alignment = max((v.alignment for v in dynamic), default=16)
         self.dynamic_start = -(-end // alignment) * alignment - SHARED_BASE

@@ -224,9 +224,6 @@ class LinearLayout:
         """The same map with its inputs in another order; an input that it does not have is added with no bits."""
         return LinearLayout(tuple((name, self.of(name)) for name in order), self.outs)
 
-    def rename_outs(self, names: Sequence[str]) -> LinearLayout:
-        return LinearLayout(self.bases, tuple(zip(names, self.shape, strict=True)))
-
     def map_columns(self, outs: Mapping[str, int], change) -> LinearLayout:
         """Another layout over the same inputs, each basis vector replaced by `change(vector)`."""
         return LinearLayout.make({name: [change(basis) for basis in vectors] for name, vectors in self.bases}, outs)

@@ -90,7 +90,6 @@ class GPU:
     tma: TensorMemoryCopies | None = None
     has_mbarriers: bool = False
     register_move_unit: int = 0
-    has_ldmatrix: bool = False
     has_stmatrix: bool = False
     converts_fp8: bool = False
     has_bf16_atomics: bool = False

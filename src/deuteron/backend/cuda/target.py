@@ -89,7 +89,6 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
         tma=TensorMemoryCopies(MAX_EXTENT, CHUNK_BYTES) if has_tma else None,
         has_mbarriers=True,
         register_move_unit=8 if capability in (90, 100) else 0,
-        has_ldmatrix=True,
         has_stmatrix=capability >= 90,
         converts_fp8=capability >= 89,
         has_bf16_atomics=capability >= 90,

@@ -136,9 +136,6 @@ class ControlFlow:
     def ret(self, value: Value | None = None) -> None:
         self._append(f"ret {value}" if value else "ret void")
 
-    def unreachable(self) -> None:
-        self._append("unreachable")
-
     def phi(self, type: str, incoming: Sequence[tuple[Value, Block]] = (), hint: str = "") -> Value:
         """A phi, which comes first in its block; more incoming values may be added later."""
         phi = Phi(Value(type, self._name(hint)), list(incoming))

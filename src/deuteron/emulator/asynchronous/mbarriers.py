@@ -2,7 +2,7 @@
 
 barriers.initialise(flat, 1, offset, thread)
 barriers.at(flat).arrive(2)                two arrivals; the phase completes when none is pending and no byte is
-barriers.at(flat).is_complete_parity(0)    the phase of this parity is over
+barriers.at(flat).phase                    how many phases are over
 """
 
 from __future__ import annotations
@@ -53,9 +53,6 @@ class MBarrier:
     def release(self, snapshot: tuple[np.ndarray, np.ndarray]) -> None:
         known = [*self.released, snapshot]
         self.released = [(np.maximum.reduce([k for k, _ in known]), np.maximum.reduce([f for _, f in known]))]
-
-    def is_complete_parity(self, parity: int) -> bool:
-        return self.phase & 1 != parity
 
     def describe(self) -> str:
         state = f"{self.pending} of {self.count} arrivals and {self.bytes} bytes pending"

@@ -17,7 +17,6 @@ import numpy as np
 
 from deuteron.emulator.faults import UnknownInstruction
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.machine.windows import LOCAL_WINDOW
 from deuteron.emulator.parts import Parts
 from deuteron.emulator.specials import special
 from deuteron.emulator.types import BITS, TYPES
@@ -255,11 +254,6 @@ class Decoding:
             return lambda group: (read(group) + small).astype(np.uint64)
         return lambda group: read(group) + step
 
-    def is_local_symbol(self, operand: Operand) -> bool:
-        return (
-            isinstance(operand, Memory) and isinstance(operand.base, Symbol) and operand.base.name in self.layout.local
-        )
-
 
 def _view_setter(index: int, held: type) -> Setter:
     def write(group: Group, value: np.ndarray) -> None:
@@ -288,8 +282,3 @@ def _constant(operand: Immediate, type: str) -> np.generic:
         return np.uint32(operand.value).view(np.float32).astype(np.float64)
     bits = BITS[type]
     return bits(operand.value & (1 << 8 * bits().itemsize) - 1).view(wanted)
-
-
-def generic_local(offset: int) -> int:
-    """The generic address of an offset in local memory."""
-    return LOCAL_WINDOW + offset

@@ -63,7 +63,7 @@ class Form:
         _, self.n, self.k = (int(size) for size in re.findall(r"\d+", shape))
         self.result, self.a_type, self.b_type = d.modifiers
         d.modifiers.clear()
-        self.a_bytes, self.b_bytes = _BYTES[self.a_type], _BYTES[self.b_type]
+        self.a_bytes = _BYTES[self.a_type]
         if self.k * self.a_bytes != 32 or self.n % 8 or not 8 <= self.n <= 256:
             raise d.error("has a shape that the operand type does not have")
         self.a_in_registers = isinstance(d.operand(1), Vector)

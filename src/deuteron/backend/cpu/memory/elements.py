@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.types import FLOAT_TYPES, PointerType, bit_width_of, element_type_of, f32, f64
 
 NARROW_FLOATS = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits < 32)
@@ -43,8 +42,3 @@ def scratch_type(type: Attribute) -> str:
     """The LLVM type of an element in the scratch memory."""
     register = register_type(type)
     return "i8" if register == "i1" else register
-
-
-def scratch_width(type: Attribute) -> int:
-    """Bytes of an element in the scratch memory."""
-    return byte_width(scratch_type(type))
