@@ -41,6 +41,10 @@ class Builder:
     def before(op: Operation) -> Builder:
         return Builder(InsertPoint.before(op), op.location)
 
+    @staticmethod
+    def after(op: Operation) -> Builder:
+        return Builder(InsertPoint.after(op), op.location)
+
     def insert(self, op: OpT) -> OpT:
         """Insert an op (with the ops in its regions) that has no parent yet."""
         self._stamp(op)

@@ -16,8 +16,8 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from deuteron.ir.types import is_tile, shape_of, tensor_type
-from deuteron.layout.linear import LinearLayout, dim_names
+from deuteron.ir.types import byte_width_of, is_tile, shape_of, tensor_type
+from deuteron.layout.linear import REGISTER, LinearLayout, dim_names
 
 
 def _print_bases(layout: LinearLayout, printer: Printer) -> None:
@@ -145,6 +145,11 @@ def layout_of(type: Attribute) -> LinearLayout:
         return encoding.layout.data
     assert is_tile(type) and type.encoding.__class__ is LinearEncodingAttr, f"{type} has no layout"
     return type.encoding.data
+
+
+def words_in_thread(type: Attribute) -> int:
+    """How many 32-bit registers of a thread a tile takes, narrow elements packed into them."""
+    return layout_of(type).in_size(REGISTER) * byte_width_of(type) // 4
 
 
 def with_layout(type: Attribute, layout: LinearLayout) -> Attribute:

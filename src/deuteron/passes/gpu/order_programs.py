@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
@@ -97,7 +96,7 @@ def _may_wait(func: FuncOp) -> bool:
 
 def _reverse(func: FuncOp) -> None:
     for op in [op for op in nested_ops(func) if _is_fastest(op)]:
-        b = Builder(InsertPoint.after(op), op.location)
+        b = Builder.after(op)
         last = b.value(arith.SubiOp(b.value(GetNumProgramsOp(FASTEST)), b.constant(1, i32)))
         reverse = b.insert(arith.SubiOp(last, op.result))
         op.result.replace_uses_with_if(reverse.result, lambda use, reverse=reverse: use.operation is not reverse)

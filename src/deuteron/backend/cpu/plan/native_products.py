@@ -77,7 +77,7 @@ def _is_copy(op: Operation, product: NativeProduct, steps: int) -> bool:
 def _after(value: SSAValue) -> Builder:
     """Builds where a value is made."""
     if isinstance(value.owner, Operation):
-        return Builder(InsertPoint.after(value.owner), value.owner.location)
+        return Builder.after(value.owner)
     return Builder(InsertPoint.at_start(value.owner), value.location)
 
 

@@ -102,7 +102,7 @@ class _Rewrite:
         return b.value(arith.MuliOp(self._rank, b.constant(extent // self._num_ctas, i32)))
 
     def _make_part(self, op: Operation, axis: int) -> None:
-        b = Builder(InsertPoint.after(op), op.location)
+        b = Builder.after(op)
         made = [self._make_range(b, op)] if isinstance(op, MakeRangeOp) else self._clone(b, op, axis).results
         for result, part in zip(op.results, made, strict=True):
             part.name_hint = result.name_hint
@@ -141,7 +141,7 @@ class _Rewrite:
             clone = made.clone()
             block = self._part_type(made.result.type.block, axis)
             Rewriter.replace_value_with_new_type(clone.result, TensorDescType(block))
-            self._descriptors[made, axis] = Builder(InsertPoint.after(made), made.location).value(clone)
+            self._descriptors[made, axis] = Builder.after(made).value(clone)
         return self._descriptors[made, axis]
 
     def _rewrite_effect(self, op: Operation, split: Split) -> None:

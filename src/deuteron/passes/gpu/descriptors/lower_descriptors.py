@@ -40,7 +40,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.aliasing.tma_stores import stores_that_wait
 from deuteron.analysis.aliasing.written_arguments import touched_arguments, written_by
@@ -185,7 +184,7 @@ def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForO
     b.insert(LocalStoreOp(op.src, buffer))
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
-    after = Builder(InsertPoint.after(loop), loop.location)
+    after = Builder.after(loop)
     after.insert(AsyncTMAStoreWaitOp(0, read_only=True))
     after.insert(LocalDeallocOp(buffer))
     erase(op)

@@ -22,7 +22,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
@@ -104,7 +103,7 @@ def _delay(loop: scf.ForOp, sums: dict[int, ReduceOp]) -> None:
         following.append(_added(Builder.before(add), add, parts, part))
         body.last_op.operands[place] = body.args[place + 1]
     new = carry(loop, entering, following)
-    after = Builder(InsertPoint.after(new), new.location)
+    after = Builder.after(new)
     for (place, reduction), parts in zip(sums.items(), new.results[-len(sums) :], strict=True):
         old = new.results[place]
         total = _added(after, adds[place], starts[place], _total(after, reduction, parts, old))

@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
-from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, effects_of
@@ -53,7 +52,7 @@ def _fence(atomic: AtomicRMWOp | AtomicCASOp) -> None:
     """Later atomics come first: their fences may save one of this."""
     semantic, scope = (MemorySemantic(atomic.sem.value.data), MemoryScope(atomic.scope.value.data))
     if semantic in ACQUIRES and _is_followed(atomic, scope):
-        Builder(InsertPoint.after(atomic), atomic.location).insert(FenceOp(scope))
+        Builder.after(atomic).insert(FenceOp(scope))
     if semantic in RELEASES:
         Builder.before(atomic).insert(FenceOp(scope))
     atomic.properties["sem"] = IntegerAttr(MemorySemantic.RELAXED, i32)

@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.aliasing.global_hazards import GlobalHazards
 from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis, waits
@@ -58,7 +57,7 @@ def _order_atomics(func: FuncOp) -> None:
             if is_release and not _is_barrier(op.prev_op):
                 Builder.before(op).insert(BarrierOp())
             if is_acquire and not _waits_anyway(op) and not _is_barrier(op.next_op):
-                Builder(InsertPoint.after(op), op.location).insert(BarrierOp())
+                Builder.after(op).insert(BarrierOp())
 
 
 def _is_barrier(op: Operation | None) -> bool:

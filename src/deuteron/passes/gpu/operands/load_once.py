@@ -21,8 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
@@ -171,7 +170,7 @@ class _Sampling:
 
     def _made(self, value: OpResult, axis: int) -> SSAValue:
         op, small = value.op, _every(value.type, axis, self._count)
-        b = _after(op)
+        b = Builder.after(op)
         if isinstance(op, ConstantOp):
             return b.value(ConstantOp(DenseIntOrFPElementsAttr(small, op.value.data), small))
         if isinstance(op, MakeRangeOp):
@@ -205,12 +204,8 @@ class _Sampling:
         op = value.owner
         if isinstance(op, ExpandDimsOp):
             inner = self._counted(op.src, _inner_axis(op, axis))
-            return None if inner is None else _after(op).value(ExpandDimsOp(inner, op.axis.value.data))
+            return None if inner is None else Builder.after(op).value(ExpandDimsOp(inner, op.axis.value.data))
         if isinstance(op, MakeRangeOp) and op.start.value.data % self._count == 0:
             start, end = (bound.value.data // self._count for bound in (op.start, op.end))
-            return _after(op).value(MakeRangeOp(start, end))
+            return Builder.after(op).value(MakeRangeOp(start, end))
         return None
-
-
-def _after(op: Operation) -> Builder:
-    return Builder(InsertPoint.after(op), op.location)

@@ -138,7 +138,7 @@ class _Rewrite:
         select_joined(dict.fromkeys(op for one in computed for op in one.ops))
         for load in dict.fromkeys(load for one in computed for load in one.loads):
             if isinstance(load, LoadOp):
-                b, uses = Builder(InsertPoint.after(load), load.location), list(load.result.uses)
+                b, uses = Builder.after(load), list(load.result.uses)
                 layout = self._word_layout(load.result)
                 stored = b.value(LocalAllocOp(_type_in_memory(load.result, layout), load.result))
                 placed = b.value(LocalLoadOp(stored, load.result.type))
@@ -268,6 +268,6 @@ def _builder_for(op: DotOp, root: SSAValue) -> Builder:
     """Before the dot, or where a value of an outer block is made."""
     if isinstance(root, OpResult):
         is_near = root.op.parent is op.parent
-        return Builder.before(op) if is_near else Builder(InsertPoint.after(root.op), root.op.location)
+        return Builder.before(op) if is_near else Builder.after(root.op)
     is_near = root.block is op.parent
     return Builder.before(op) if is_near else Builder(InsertPoint.at_start(root.block), op.location)

@@ -22,7 +22,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, OpResult, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
@@ -102,7 +101,7 @@ def _parts(dot: DotOp, operand: SSAValue, split: Split) -> list[SSAValue]:
     """Where the operand is made, so that one which a loop does not change is split before it."""
     b = Builder.before(dot)
     if isinstance(operand, OpResult) and operand.op.parent is not dot.parent:
-        b = Builder(InsertPoint.after(operand.op), operand.op.location)
+        b = Builder.after(operand.op)
     parts: list[SSAValue] = []
     for _ in range(split.num_parts):
         parts.append(_rounded(b, operand, split.cut))

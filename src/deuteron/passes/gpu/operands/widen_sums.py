@@ -17,7 +17,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
@@ -82,7 +81,7 @@ def _widen(loop: scf.ForOp, sums: dict[int, list[DotOp]]) -> None:
         for dot in reversed(dots):
             erase(dot)
     new = carry(loop, entering, following)
-    after = Builder(InsertPoint.after(new), new.location)
+    after = Builder.after(new)
     for place, total in zip(sums, new.results[-len(sums) :], strict=True):
         narrow = new.results[place]
         rounded = after.value(arith.TruncFOp(total, narrow.type))

@@ -23,7 +23,7 @@ from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
-from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.layout import MemDescType, words_in_thread
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
 from deuteron.ir.ttg.views import is_view, viewed
@@ -31,8 +31,7 @@ from deuteron.ir.ttg.warp_specialize import specialized_in
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import bit_width_of, byte_width_of
-from deuteron.layout.linear import REGISTER
+from deuteron.ir.types import bit_width_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.rings.buffered_loads import Load
 
@@ -146,12 +145,7 @@ def _chained_dots(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp]:
 
 def _fit_registers(tiles: Sequence[SSAValue], config: GPUConfig) -> bool:
     """Whether a thread has the registers for tiles at the same time."""
-    return sum(map(_registers, tiles)) <= ceil(TILES_SHARE * config.registers_per_thread)
-
-
-def _registers(tile: SSAValue) -> int:
-    """How many of a thread's registers a tile takes."""
-    return layout_of(tile.type).in_size(REGISTER) * byte_width_of(tile.type) // 4
+    return sum(words_in_thread(tile.type) for tile in tiles) <= ceil(TILES_SHARE * config.registers_per_thread)
 
 
 def first_dot(dots: Sequence[WarpGroupDotOp]) -> Operation:

@@ -225,7 +225,7 @@ def _do_last_iteration(loop: scf.ForOp, outcomes: Sequence[int], delayed: Sequen
     """The delayed ops of the last iteration, after the copies that the one after it would have waited for."""
     block = loop.body.block
     values = Values(zip(block.args[1:], loop.results, strict=True))
-    b = Builder(InsertPoint.after(loop), loop.location)
+    b = Builder.after(loop)
     _clone(b, [op for op in block.ops if isinstance(op, AsyncWaitOp) or op in delayed], values)
     results = list(loop.parent_op().results)
     given = [values.of(block.last_op.operands[i]) if i in outcomes else loop.results[i] for i in range(len(results))]

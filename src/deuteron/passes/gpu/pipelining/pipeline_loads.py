@@ -132,7 +132,7 @@ class _Pipeline:
         self._rewrite_body()
         entering = [value for ring in self._rings for value in ring.enter(self._before)]
         loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
-        self._leave(Builder(InsertPoint.after(loop), loop.location))
+        self._leave(Builder.after(loop))
 
     def _fill(self) -> None:
         b, loop = self._before, self._loop

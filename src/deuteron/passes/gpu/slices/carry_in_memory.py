@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -25,7 +25,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
-from deuteron.passes.gpu.slices.whole_tiles import load_whole, store_whole
+from deuteron.passes.gpu.slices.whole_tiles import is_allocated_in, load_whole, store_whole
 from deuteron.passes.rewrite import erase
 
 
@@ -53,21 +53,18 @@ class _Tile:
 def _find(loop: scf.ForOp, place: int) -> _Tile | None:
     block = loop.body.block
     following = block.last_op.operands[place].owner
-    if not isinstance(following, PrivateLoadOp) or not _is_of(following.src, block):
+    if not isinstance(following, PrivateLoadOp) or not is_allocated_in(following.src, block):
         return None
     writers = [use.operation for use in following.src.uses if isinstance(use.operation, PrivateStoreOp)]
     if len(writers) != 1 or writers[0].index is None:
         return None
     users = [use.operation for use in block.args[1 + place].uses]
-    stores = [op for op in users if isinstance(op, PrivateStoreOp) and op.parent is block and _is_of(op.dst, block)]
+    stores = [
+        op for op in users if isinstance(op, PrivateStoreOp) and op.parent is block and is_allocated_in(op.dst, block)
+    ]
     readers = [use.operation for store in stores for use in store.dst.uses if use.operation is not store]
     is_safe = bool(stores) and all(_is_before(reader, writers[0], block) for reader in readers)
     return _Tile(place, stores, following) if is_safe else None
-
-
-def _is_of(memory: SSAValue, block: Block) -> bool:
-    """Whether it is allocated in this block, which is the only one that has it."""
-    return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
 
 
 def _is_before(reader: Operation, writer: PrivateStoreOp, block: Block) -> bool:
@@ -94,7 +91,7 @@ def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:
         erase(taken.owner)
     made.replace_all_uses_with(memory)
     erase(made.owner)
-    after = Builder(InsertPoint.after(loop), loop.location)
+    after = Builder.after(loop)
     result.replace_all_uses_with(load_whole(after, memory, result, infos))
     # What an iteration begins with is carried on as something else, too, before the memory is another's.
     begin = Builder(InsertPoint.at_start(block), loop.location)

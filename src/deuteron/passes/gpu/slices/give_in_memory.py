@@ -16,15 +16,14 @@ What the other branch gives is stored there. Tiles that registers hold in both b
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import Block
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateType
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
-from deuteron.passes.gpu.slices.whole_tiles import load_whole, store_nothing_twice, store_whole
+from deuteron.passes.gpu.slices.whole_tiles import is_allocated_in, load_whole, store_nothing_twice, store_whole
 from deuteron.passes.rewrite import erase
 
 
@@ -48,11 +47,7 @@ def _own_load(block: Block, place: int) -> PrivateLoadOp | None:
     """What a branch gives, if it loads it from memory that it allocates."""
     load = block.last_op.operands[place].owner
     is_own = isinstance(load, PrivateLoadOp) and load.index is None and load.parent is block
-    return load if is_own and _is_of(load.src, block) and _is_last(load) else None
-
-
-def _is_of(memory: SSAValue, block: Block) -> bool:
-    return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
+    return load if is_own and is_allocated_in(load.src, block) and _is_last(load) else None
 
 
 def _is_last(load: PrivateLoadOp) -> bool:
@@ -72,7 +67,7 @@ def _keep(branch: scf.IfOp, place: int, type: PrivateType, infos: AxisInfoAnalys
             erase(own.owner)
         else:
             store_whole(block.last_op, block.last_op.operands[place], memory)
-    after = Builder(InsertPoint.after(branch), branch.location)
+    after = Builder.after(branch)
     store_nothing_twice(after, result, memory)
     if result.first_use is not None:
         result.replace_all_uses_with(load_whole(after, memory, result, infos))

@@ -110,5 +110,5 @@ class _Rewrite:
 
 def _after(value: SSAValue) -> Builder:
     if isinstance(value, OpResult):
-        return Builder(InsertPoint.after(value.op), value.op.location)
+        return Builder.after(value.op)
     return Builder(InsertPoint.at_start(value.block), value.block.parent_op().location)

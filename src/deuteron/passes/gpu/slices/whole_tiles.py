@@ -12,7 +12,7 @@ What a loop over slices has stored is not stored again for another loop, that wa
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import unknown
@@ -72,6 +72,11 @@ def _has_only(memory: SSAValue, store: PrivateStoreOp) -> bool:
     """Whether nothing else is ever stored there."""
     others = (use.operation for use in memory.uses if use.operation is not store)
     return isinstance(memory.owner, PrivateAllocOp) and all(isinstance(other, PrivateLoadOp) for other in others)
+
+
+def is_allocated_in(memory: SSAValue, block: Block) -> bool:
+    """Whether it is allocated in this block, which is the only one that has it."""
+    return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
 
 
 def stays_until(load: PrivateLoadOp, user: Operation) -> bool:

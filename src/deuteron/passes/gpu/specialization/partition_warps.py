@@ -15,14 +15,13 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
-from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.layout import words_in_thread
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
 from deuteron.ir.ttng.cluster import ClusterBarrierOp
 from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp, WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, is_tile
-from deuteron.layout.linear import REGISTER
+from deuteron.ir.types import is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
@@ -180,7 +179,7 @@ def dot_registers(block: Block) -> int:
     for dot in (op for outer in block.ops for op in nested_ops(outer, WarpGroupDotOp)):
         is_step = isinstance(dot.c.owner, WarpGroupDotOp)
         tiles = [value.type for value in ([dot.a] if is_step else [dot.a, dot.result]) if is_tile(value.type)]
-        words = sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in tiles)
+        words = sum(map(words_in_thread, tiles))
         loops[dot.parent_op()] = loops.get(dot.parent_op(), 0) + words
     return max(loops.values(), default=0)
 
@@ -189,4 +188,4 @@ def computing_registers(block: Block) -> int:
     """The registers of a thread for what operands of dots are computed of: as many as they take themselves."""
     dots = (op for outer in block.ops for op in nested_ops(outer, WarpGroupDotOp))
     steps = [dot.a.type for dot in dots if is_tile(dot.a.type) and isinstance(dot.c.owner, WarpGroupDotOp)]
-    return sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in steps)
+    return sum(map(words_in_thread, steps))

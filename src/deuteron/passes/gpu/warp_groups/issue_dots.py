@@ -23,10 +23,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.effects import ORDER, ORDER_OWN, SHARED, WRITE, effects_of, is_pure
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.layout import MemDescType, words_in_thread
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, is_tile
-from deuteron.layout.linear import REGISTER
+from deuteron.ir.types import is_tile
 from deuteron.passes.optimisation import Optimisation
 
 
@@ -111,7 +110,7 @@ def _takes_no_more(dot: WarpGroupDotOp, computed: Sequence[SSAValue]) -> bool:
         return True
     is_fresh = isinstance(dot.c.owner, arith.ConstantOp) or dot.c.owner.parent is not dot.parent
     kept = (value for value in computed if any(_is_after(use.operation, dot) for use in value.uses))
-    return is_fresh and any(_registers(value) >= _registers(dot.result) for value in kept)
+    return is_fresh and any(words_in_thread(value.type) >= words_in_thread(dot.result.type) for value in kept)
 
 
 def _is_after(op: Operation, other: Operation) -> bool:
@@ -119,8 +118,3 @@ def _is_after(op: Operation, other: Operation) -> bool:
     while op is not None and op is not other:
         op = op.prev_op
     return op is other
-
-
-def _registers(tile: SSAValue) -> int:
-    """The 32-bit registers of a thread that a tile takes."""
-    return layout_of(tile.type).in_size(REGISTER) * byte_width_of(tile.type) // 4

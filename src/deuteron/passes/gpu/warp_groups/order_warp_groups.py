@@ -27,7 +27,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.shared_memory.shared_hazards import waits
 from deuteron.ir.builder import Builder
@@ -133,8 +132,4 @@ def _computed(op: Operation) -> SSAValue | None:
 
 def _take_turns(turn: list[Operation]) -> None:
     Builder.before(turn[0]).insert(TakeTurnOp())
-    _builder_after(turn[-1]).insert(PassTurnOp())
-
-
-def _builder_after(op: Operation) -> Builder:
-    return Builder(InsertPoint.after(op), op.location)
+    Builder.after(turn[-1]).insert(PassTurnOp())
