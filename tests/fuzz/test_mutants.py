@@ -7,8 +7,9 @@ import pytest
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.case import Argument, Case
 from tests.fuzz.mutator import SERIES, mutate
+from tests.fuzz.mutator.launches import EXAMPLES, benchmark_cases, of_benchmark
 from tests.fuzz.mutator.mutant import EDITS, Mutant, Unfit
-from tests.fuzz.mutator.originals import EXAMPLES, original
+from tests.fuzz.mutator.originals import original, program_of
 from tests.fuzz.validity import lowered, valid, written
 
 SEEDS = range(500, 524, 2)
@@ -34,6 +35,14 @@ def test_an_original_is_one_program_of_all_it_calls():
     assert "def kernel(" in case.source
     assert valid(case, lowered(case)) is not None
     assert len(EXAMPLES) == 3
+
+
+@pytest.mark.parametrize("name", ["add rms norm 37x200", "cholesky 2 of 32x32", "selective scan 2x13x20"])
+def test_a_kernel_of_the_benchmark(name):
+    """Its arrays have room for it, and numbers by which it stays in bounds."""
+    rng, [found] = random.Random(0), [case for case in benchmark_cases() if case.name == name]
+    case = program_of(of_benchmark(found, rng), rng)
+    assert valid(case, lowered(case)) == case
 
 
 def _program(*lines: str, size: int = 64, grid: int = 1) -> Case:

@@ -1,7 +1,8 @@
-"""Mutants of real kernels: those of tests/kernels and of the examples, changed by random edits that leave them valid.
+"""Mutants of real kernels (tests/kernels, the examples, the GPU's benchmark): changed by edits that leave them valid.
 
     case = mutate(7)                a program of the fuzzer, of some kernel
 
+launches.py     kernels with their arguments
 originals.py    a launch as a program of the fuzzer
 mutant.py       what an edit changes, and where it can
 sizes.py, types.py, masks.py, loops.py, shifted.py, expressions.py, accesses.py, joined.py    the edits

@@ -121,9 +121,40 @@ def in_another_loop(mutant: Mutant) -> None:
     if any(isinstance(s, ast.AnnAssign | ast.Return) for s in inside):
         raise Unfit
     rounds = "2" if not place.is_in_kernel else mutant.argument("n", "int32", None, mutant.choose((1, 2, 2, 3, 0)))
-    [loop] = statements(f"for {mutant.name('r')} in range({mutant.choose((rounds, '2', '1'))}):\n    pass")
+    options = mutant.choose(("", "", ", num_stages=3", ", num_stages=2", ", loop_unroll_factor=2"))
+    iterations = f"tl.range({mutant.choose((rounds, '2', '1'))}{options})"
+    [loop] = statements(f"for {mutant.name('r')} in {iterations}:\n    pass")
     loop.body = inside
     place.body[place.index : place.index + length] = [loop]
+
+
+@edit_of("loops")
+def summed_in_rounds(mutant: Mutant) -> None:
+    """A value is computed again and again, and carried: what it loads may be loaded ahead."""
+    place = mutant.place(lambda place: place.is_in_kernel and _is_of_one_name(place.statement))
+    name, value = text(place.statement.targets[0]), text(place.statement.value)
+    acc, rounds = mutant.name("acc"), mutant.argument("n", "int32", None, mutant.choose((0, 1, 2, 3, 5)))
+    step = mutant.choose(("{0} + {1}", "{0} + {1}", "tl.maximum({0}, {1})", "{1}", "{1} - {0}")).format(acc, value)
+    options = mutant.choose(("", ", num_stages=2", ", num_stages=3", ", num_stages=4"))
+    loop = f"for {mutant.name('r')} in tl.range({rounds}{options}):\n    {acc} = {step}"
+    place.become(f"{acc} = {value}\n{loop}\n{name} = {acc}")
+
+
+@edit_of("loops")
+def loaded_a_round_ahead(mutant: Mutant) -> None:
+    """By hand: a value of the next round is computed at the end of each, the first one before the loop."""
+    place, loop, (start, _, step) = _loop(mutant)
+    first = mutant.choose(s for s in loop.body if _is_of_one_name(s))
+    needed = [text(s) for s in loop.body[: loop.body.index(first)] if isinstance(s, ast.Assign)]
+    ahead, index = mutant.name("ahead"), loop.target.id
+    lines = "\n".join([*needed, f"{ahead} = {text(first.value)}"])
+    place.insert(f"{index} = {start}\n{lines}")
+    loop.body += statements(f"{index} += {step}\n{lines}")
+    first.value = ast.Name(ahead)
+
+
+def _is_of_one_name(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
 
 
 @edit_of("loops")

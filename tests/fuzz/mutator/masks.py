@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.fuzz.mutator.mutant import Mutant, edit_of, expression, is_call_of, keyword, text
+from tests.fuzz.mutator.mutant import Mutant, Unfit, edit_of, expression, is_call_of, keyword, text
 
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 FILLS = ("0", "0.0", "1.0", "-1", "1", "float('-inf')", "float('nan')", "7")
@@ -112,3 +112,14 @@ def place_around(mutant: Mutant) -> None:
     name, limit = node.left.id, text(node.comparators[0])
     if name in place.scope:
         place.insert(f"{name} = {name} % {limit}")
+
+
+@edit_of("masks")
+def from_the_end(mutant: Mutant) -> None:
+    """The last place is the first: `n - 1 - columns`, what is below 0 is masked."""
+    place, node = mutant.expression(lambda e: isinstance(e, ast.Compare) and isinstance(e.left, ast.Name))
+    name, limit = node.left.id, text(node.comparators[0])
+    if name not in place.scope:
+        raise Unfit
+    mutant.replace(node, f"({name} >= 0) & ({text(node)})")
+    place.insert(f"{name} = {limit} - 1 - {name}")

@@ -193,7 +193,7 @@ def _places(body: list[ast.stmt], scope: list[str], num_loops: int, function: as
         scope += [name for name in assigned_by(statement) if name not in scope]
 
 
-def assigned_by_target(statement: ast.stmt) -> list[str]:
+def assigned_by_target(statement: ast.AST) -> list[str]:
     """What a loop assigns before each round."""
     return sorted(names_in(statement.target)) if isinstance(statement, ast.For) else []
 

@@ -1,4 +1,4 @@
-"""The kernels that are mutated: launches of `tests/kernels`, and of the examples, as programs of the fuzzer.
+"""The kernels that are mutated, as programs of the fuzzer.
 
     original(random.Random(1))      a Case: one kernel, with the functions that it calls, and its arguments
 
@@ -16,18 +16,12 @@ are left out.
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import os
 import random
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -36,87 +30,20 @@ from deuteron.dtypes import FLOATS
 from deuteron.language import constexpr
 from deuteron.runtime.jit import JITFunction
 from tests.fuzz.case import POISON, Argument, Case
+from tests.fuzz.mutator.launches import Launched, launches
 
-ROOT = Path(__file__).parents[3]
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion")
 HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 MOST_GIVEN = 300
 """Integers of an array that are written out; of longer ones the least and the largest are kept."""
 
 
-@dataclass(frozen=True)
-class Launched:
-    """A kernel with all its arguments by name, as they were before the launch."""
-
-    kernel: JITFunction
-    grid: tuple[int, ...]
-    given: dict[str, Any]
-
-
 def original(rng: random.Random) -> Case:
-    make = rng.choice(_makers())
-    return _Original(rng, make(rng)).case()
+    return program_of(rng.choice(launches())(rng), rng)
 
 
-@cache
-def _makers() -> list[Callable[[random.Random], Launched]]:
-    """By name, so that a seed gives one program."""
-    sys.path[:0] = [path for path in (str(ROOT / "tests"), str(ROOT / "examples")) if path not in sys.path]
-    cases = importlib.import_module("kernels.families").CASES
-    return [lambda rng, make=cases[name]: _of_case(make, rng) for name in sorted(cases)] + [
-        lambda rng, name=name: _of_example(name, rng) for name in EXAMPLES
-    ]
-
-
-def _of_case(make: Callable, rng: random.Random) -> Launched:
-    """One of its launches; what comes before it is interpreted."""
-    case = make(np.random.default_rng(0))
-    chosen = rng.choice(case.launches)
-    with mock.patch.dict(os.environ, {"DEUTERON_INTERPRET": "1"}):
-        for step in case.steps:
-            if step is chosen:
-                return _launched(chosen.kernel, chosen.grid, chosen.args, chosen.options)
-            step()
-    raise AssertionError("a launch is one of the steps")
-
-
-def _launched(kernel: JITFunction, grid: Any, args: Any, options: dict[str, Any]) -> Launched:
-    parameters = inspect.signature(kernel.fn).parameters
-    defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    given = {**defaults, **dict(zip(parameters, args, strict=False)), **options}
-    return Launched(kernel, grid(given) if callable(grid) else tuple(grid), given)
-
-
-EXAMPLES: dict[str, Callable[[Any, Callable], Any]] = {
-    "attention": lambda m, a: m.attention(*(a(2, 37, 16) for _ in range(3)), causal=True, block_m=16, block_n=16),
-    "layer_norm": lambda m, a: m.layer_norm(a(5, 90), a(90), a(90), block=64),
-    "matmul_grouped": lambda m, a: m.matmul_grouped(
-        a(40, 50, dtype="float16"), a(50, 70, dtype="float16"), block_m=16, block_n=32, block_k=16
-    ),
-}
-"""A function of the example on small arrays; what it launches is what is taken."""
-
-
-class _Found(Exception):
-    """Carries what an example launches."""
-
-
-def _of_example(name: str, rng: random.Random) -> Launched:
-    def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-        return np.random.default_rng(0).standard_normal(shape).astype(dtype)
-
-    def launch(kernel: JITFunction, grid: Any) -> Callable[..., None]:
-        def found(*args: Any, **options: Any) -> None:
-            raise _Found(_launched(kernel, grid, args, options))
-
-        return found
-
-    with mock.patch.object(JITFunction, "__getitem__", launch):
-        try:
-            EXAMPLES[name](importlib.import_module(name), array)
-        except _Found as found:
-            return found.args[0]
-    raise AssertionError(f"examples/{name}.py launches nothing")
+def program_of(launched: Launched, rng: random.Random) -> Case:
+    return _Original(rng, launched).case()
 
 
 @dataclass

@@ -9,7 +9,17 @@ from __future__ import annotations
 import ast
 
 from tests.fuzz.mutator.loops import condition
-from tests.fuzz.mutator.mutant import Mutant, Place, Unfit, assigned_by, edit_of, names_in, statements, text
+from tests.fuzz.mutator.mutant import (
+    Mutant,
+    Place,
+    Unfit,
+    assigned_by,
+    assigned_by_target,
+    edit_of,
+    names_in,
+    statements,
+    text,
+)
 
 
 def _is_plain(place: Place) -> bool:
@@ -119,6 +129,25 @@ def in_a_function(mutant: Mutant) -> None:
     source = f"@{decorator}\ndef {name}({', '.join(parameters)}):\n    return {text(value)}"
     mutant.tree.body[:0] = statements(source)
     place.statement.value = statements(f"{name}({', '.join(parameters)})")[0].value
+
+
+@edit_of("statements")
+def run_in_a_function(mutant: Mutant) -> None:
+    """Some statements become a function, which gives all that they assign."""
+    place = mutant.place(lambda place: _is_plain(place) and place.is_in_kernel)
+    run = place.body[place.index : place.index + mutant.choose((1, 2, 3, 5))]
+    kept = (ast.AnnAssign, ast.Return, ast.Break, ast.Continue)
+    if any(isinstance(node, kept) for statement in run for node in ast.walk(statement)):
+        raise Unfit
+    indices = {name for statement in run for node in ast.walk(statement) for name in assigned_by_target(node)}
+    outputs = sorted({name for statement in run for name in assigned_by(statement)} - indices)
+    inputs = sorted(set().union(*map(names_in, run)) & set(place.scope))
+    name, given = mutant.name("f"), ", ".join(outputs)
+    [function] = statements(f"@triton.jit\ndef {name}({', '.join(inputs)}):\n    return ({given})")
+    [call] = statements(f"{given} = {name}({', '.join(inputs)})" if given else f"{name}({', '.join(inputs)})")
+    function.body = [*run, *(function.body if given else [])]
+    place.body[place.index : place.index + len(run)] = [call]
+    mutant.tree.body[:0] = [function]
 
 
 @edit_of("statements")

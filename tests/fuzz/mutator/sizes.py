@@ -61,6 +61,15 @@ def another_number(mutant: Mutant) -> None:
 
 
 @edit_of("sizes")
+def exchanged_numbers(mutant: Mutant) -> None:
+    """Of strides: the array is turned."""
+    one = mutant.choose(mutant.numbers())
+    other = mutant.choose(a for a in mutant.numbers() if a.dtype == one.dtype and a.fill != one.fill)
+    mutant.argue(one, fill=other.fill)
+    mutant.argue(other, fill=one.fill)
+
+
+@edit_of("sizes")
 def known_number(mutant: Mutant) -> None:
     """An argument becomes known when it is compiled."""
     argument = mutant.choose(a for a in mutant.numbers() if a.dtype in ("int32", "int64", "int16"))
