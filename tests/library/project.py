@@ -123,7 +123,8 @@ def write_project(folder: Path) -> Project:
 
 
 STANDARDS = ["c99", "c11", "c++17", "c++20"]
-_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-qual", "-Werror", "-pedantic"]
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-qual"]
+_WARNINGS += ["-Wredundant-decls", "-Wundef", "-Wvla", "-Wformat=2", "-Wnull-dereference", "-Werror", "-pedantic"]
 
 
 def check_warnings(project: Project, compiler: str, std: str) -> None:

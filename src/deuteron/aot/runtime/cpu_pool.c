@@ -17,7 +17,7 @@
 #include "cancel.c"
 #include "control.h"
 #include "cpu_types.h"
-#include "executor.h"
+#include "executor.c"
 #include "status.h"
 
 #define DEUTERON_SHARED __attribute__((weak, visibility("hidden")))
@@ -65,7 +65,6 @@ deuteron_status deuteron_unload_v2(void);
 deuteron_status deuteron_launch_v2(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
                                    uint64_t scratch_bytes);
 extern deuteron_pool deuteron_pool_v2;
-deuteron_executor deuteron_get_executor_v1(void **context); /* of executor.c */
 void deuteron_stop_v2(void);
 
 DEUTERON_SHARED deuteron_pool deuteron_pool_v2 = {PTHREAD_MUTEX_INITIALIZER,
