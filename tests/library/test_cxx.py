@@ -110,6 +110,15 @@ def test_headers_of_c_with_one_name_are_refused_with_the_way_out(two: Path, tmp_
     assert tried.returncode and "declares scale: include one of them in a file, or, in C++, the .hpp" in tried.stderr
 
 
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_older_languages_are_told_which_header_is_theirs(two: Path, tmp_path: Path, language: str):
+    std = {"c": "c99", "c++": "c++14"}[language]
+    command = ["gcc", "-x", language, f"-std={std}", "-fsyntax-only", two / "norms" / "norms.hpp"]
+    tried = subprocess.run(command, capture_output=True, text=True)
+    errors = [line for line in tried.stderr.splitlines() if "error" in line]
+    assert tried.returncode and "norms.hpp needs C++17" in errors[0] and "include norms.h" in errors[0]
+
+
 def test_declarations_break_between_parameters(two: Path):
     declared = (two / "norms" / "norms.hpp").read_text().split("DEUTERON_API\n")[1:]
     heads = [text.partition(";")[0].splitlines() for text in declared]

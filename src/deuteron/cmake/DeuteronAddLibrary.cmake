@@ -91,7 +91,7 @@ function(_deuteron_compiled target manifest library folder targets)
     COMMAND ${command} --sources-only --quiet
     COMMAND ${CMAKE_COMMAND} -E touch "${stamp}.files"
     DEPENDS "${stamp}"
-    COMMENT ""
+    COMMENT "C sources of ${library}"
     VERBATIM)
   add_custom_target(${target}_kernels DEPENDS "${stamp}.files")
   set_source_files_properties(${found} PROPERTIES GENERATED TRUE)
@@ -120,7 +120,6 @@ function(_deuteron_vendored target manifest library folder targets)
   string(JSON count LENGTH "${text}" "variants")
   math(EXPR last "${count} - 1")
   set(found "${folder}/${library}/${library}.c")
-  set(compiled_for)
   foreach(i RANGE ${last})
     string(JSON variant GET "${text}" "variants" ${i})
     _deuteron_check("${variant}" "sources;files" "${root}" "${update}")

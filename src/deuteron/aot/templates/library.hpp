@@ -9,6 +9,10 @@
 // A stream is a cudaStream_t or CUstream, nullptr for a GPU's default one, or deuteron::cpu.
 #pragma once
 
+#if __cplusplus < 201703L
+#error "${name}.hpp needs C++17, -std=c++17 or later; C and older C++ include ${name}.h"
+#endif
+
 ${types}
 extern "C" {
 ${symbols}
