@@ -138,6 +138,16 @@ def compare():
 
 
 @pytest.fixture
+def run_in_place():
+    """Run a kernel compiled for a CPU with the arrays as they are, wherever they lie."""
+
+    def run(kernel: Callable, args: Sequence, constexprs: dict, cpu: str) -> None:
+        run_compiled(tile_ir(kernel, args, constexprs), args, (1,), cpu)
+
+    return run
+
+
+@pytest.fixture
 def bfloat16():
     return ml_dtypes.bfloat16
 

@@ -57,6 +57,19 @@ def test_gather_and_scatter(compare, rng, dtype, n):
     compare(gather, [x, indices, np.full(n, 55, dtype), n], {"BLOCK": 1 << (n - 1).bit_length()})
 
 
+@pytest.mark.parametrize("cpu", ["native", "x86-64-v4", "x86-64-v3"])
+@pytest.mark.parametrize("n", [14, 101])
+@pytest.mark.parametrize("dtype", [np.int16, np.float16, np.float32])
+def test_arrays_that_are_gathered_from_begin_at_any_byte(run_in_place, rng, dtype, n, cpu):
+    """An element may lie in two of the words that are gathered."""
+    for begin in range(4):
+        x = np.zeros((n + 2) * np.dtype(dtype).itemsize, np.uint8)[begin:][: n * np.dtype(dtype).itemsize].view(dtype)
+        x[:] = rng.integers(-99, 100, n)
+        indices, out = rng.permutation(n).astype(np.int32), np.zeros(n, dtype)
+        run_in_place(gather, [x, indices, out, n], {"BLOCK": 1 << (n - 1).bit_length()}, cpu)
+        np.testing.assert_array_equal(out, x)
+
+
 @pytest.mark.parametrize(("dtype", "block"), [(np.int8, 16), (np.int8, 64), (ml_dtypes.bfloat16, 32)])
 def test_narrow_elements_are_gathered_in_words(lower_module, lower_python, dtype, block):
     module = lower_python(gather, [np.zeros(1, dtype), np.zeros(1, np.int32), np.zeros(1, dtype), 7], {"BLOCK": block})

@@ -1,9 +1,11 @@
 """Gathers elements of 8 and 16 bits through the words of 32 bits that hold them, for which there is an instruction.
 
     address   ...6 (16 bits)        the word at ...4, shifted by 16
+              ...7                  the word at ...5: the one at ...4 ends within the element
 
-An aligned word lies in one page, so that no more pages are touched; what it holds beside the element is shifted out or
-cut off. Lanes that are off read nothing. Of more lanes than a register has words a function is called, which all
+An aligned word lies in one page, and so do the three bytes before the last one of an element, if that is the first of a
+word: no more pages are touched. What a word holds beside the element is shifted out or cut off. Lanes that are off read
+nothing. Of more lanes than a register has words a function is called, which all
 accesses of a type share: there, lanes are seldom accessed one by one. Mostly they lie in two runs of neighbours, as
 those of columns that wrap around (`columns % N`), which are loaded under two masks:
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.memory.lane_loops import lane_function, mask_bits, put_in_memory
 from deuteron.backend.llvm.builder import Builder, mangle
-from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width
+from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
 from deuteron.backend.math.vectors import any_lane
 
 _WORD = "i32"
@@ -76,9 +78,9 @@ def _joined(b: Builder, first: Value, second: Value) -> Value:
 def _gathered(b: Builder, pointers: Value, mask: Value, type: str) -> Value:
     lanes = width(pointers.type)
     addresses, words = vector("i64", lanes), vector(_WORD, lanes)
-    to_word = const(addresses, -_WORD_BYTES)
-    holders = b.intrinsic("llvm.ptrmask", pointers.type, pointers, to_word, overloads=[pointers.type, addresses])
-    found = b.masked_gather(words, holders, _WORD_BYTES, mask)
-    places = b.and_(b.trunc(b.ptrtoint(pointers, addresses), words), const(words, _WORD_BYTES - 1))
-    shifted = b.lshr(found, b.shl(places, const(words, _BYTE_BITS_LOG2)))
+    within = b.and_(b.ptrtoint(pointers, addresses), const(addresses, _WORD_BYTES - 1))
+    places = b.umin(within, const(addresses, _WORD_BYTES - byte_width(type)))
+    holders = b.gep("i8", pointers, b.sub(zero(addresses), places))
+    found = b.masked_gather(words, holders, 1, mask)
+    shifted = b.lshr(found, b.shl(b.trunc(places, words), const(words, _BYTE_BITS_LOG2)))
     return b.trunc(shifted, vector(type, lanes))
