@@ -264,7 +264,7 @@ def test_all_lanes_have_one_sum_of_products(rng, num_warps):
 
 
 def test_lanes_agree_on_a_sum_of_products_without_being_told():
-    """What a lane has of another is rounded, and added to its own rounded product: one exchange for each of five bits."""
+    """What a lane has of another is rounded, and added to its own rounded product: an exchange for each of 5 bits."""
     arrays = [aligned(np.zeros(32, np.float32)) for _ in range(4)]
     kernel = compile_for("cuda:90", branch_on_sum, *arrays, num_warps=1)
     assert not instructions_with(kernel, "shfl.sync.idx")
