@@ -42,6 +42,21 @@ def test_a_sum_on_the_way_may_be_infinite():
     assert not out.is_determined.any()
 
 
+@pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3"])
+def test_the_largest_operand_may_be_infinite(precision):
+    """Where it is rounded to tf32; what it is multiplied by makes the product small."""
+    source = (
+        "@triton.jit\ndef kernel(x, y, out):\n    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]\n"
+        "    x, y = tl.load(x + i * 16 + j), tl.load(y + i * 16 + j)\n"
+        f"    tl.store(out + i * 16 + j, tl.dot(x, y, input_precision='{precision}'))\n"
+    )
+    numbers = (Argument("x", "float32", 256, (3.4028235e38, *[0.0] * 255)), Argument("y", "float32", 256, (2.0**-9,)))
+    case = Case(7, source, (*numbers, Argument("out", "float32", 256, "poison")), (1,))
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert out.is_determined[:16].all() == (precision == "ieee")
+    assert out.is_determined[16:].all()
+
+
 def test_which_of_two_zeros_stays_is_not_said():
     source = "@triton.jit\ndef kernel(x, out):\n    i = tl.arange(0, 2)\n    tl.store(out + i // 2, tl.load(x + i))\n"
     case = Case(9, source, (Argument("x", "float32", 2, (0.0, -0.0)), Argument("out", "float32", 1, "poison")), (1,))

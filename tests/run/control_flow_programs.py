@@ -1,10 +1,11 @@
 """Random programs of Python's control flow on integers, which CPython itself can run: what it does is what is right.
 
     source = ControlFlowProgram(7).source       # a function that returns from loops, and a kernel that calls it
-    run_by_python(source, out, n, m)            # `tl.store` writes to the array
+    run_by_python(source, out, sign, n, m)      # `tl.store` writes to the arrays
 
 Loops of every kind with `break`, `continue`, `return` and `else`; at most five rounds each. Variables are assigned
-before they are used in a branch or loop, so that every program is one that the language accepts.
+before they are used in a branch or loop, so that every program is one that the language accepts. A float, `z`, is 0.0,
+-0.0 or 1.5, of either sign: known when the program is compiled, as long as all ways to a place give it one value.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from types import SimpleNamespace
 import numpy as np
 
 MAX_DEPTH = 5
+ZEROS = ("0.0", "-0.0")
+FLOATS = (*ZEROS, "1.5", "-z", "abs(z)", "z * -1.0", "z + 0.0", "z - 0.0", "0.0 - z")
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,21 @@ def _store(pointer: _Pointer, value: int) -> None:
     pointer.array[pointer.offset] = value
 
 
-def run_by_python(source: str, out: np.ndarray, n: int, m: int) -> None:
+def run_by_python(source: str, out: np.ndarray, sign: np.ndarray, n: int, m: int) -> None:
     namespace = {
         "tl": SimpleNamespace(store=_store, static_range=range),
         "triton": SimpleNamespace(jit=lambda function: function),
     }
     exec(source, namespace)
-    namespace["kernel"](_Pointer(out), n, m)
+    namespace["kernel"](_Pointer(out), _Pointer(sign), n, m)
+
+
+def _stored(value: str) -> str:
+    return f"tl.store(out, {value}); tl.store(out + 1, acc); tl.store(sign, z)"
 
 
 class ControlFlowProgram:
-    """The program of a seed; its kernel writes two integers."""
+    """The program of a seed; its kernel writes two integers, and a float."""
 
     def __init__(self, seed: int):
         self._random = random.Random(seed)
@@ -49,12 +56,12 @@ class ControlFlowProgram:
         self._count = 0
         self.source = "\n\n".join(
             (
-                self._function("f(n, m, acc)", "v0 = n * 3", ["return v0, acc"], "return {}, acc"),
+                self._function("f(n, m, acc, z)", "v0 = n * 3", ["return v0, acc, z"], "return {}, acc, z"),
                 self._function(
-                    "kernel(out, n, m)",
-                    "acc, v0 = n * 0, m + 1",
-                    ["v0, acc = f(n, m, acc)", "tl.store(out, v0)", "tl.store(out + 1, acc)"],
-                    "tl.store(out, {}); tl.store(out + 1, acc); return",
+                    "kernel(out, sign, n, m)",
+                    f"acc, v0, z = n * 0, m + 1, {self._random.choice(ZEROS)}",
+                    ["v0, acc, z = f(n, m, acc, z)", _stored("v0")],
+                    f"{_stored('{}')}; return",
                 ),
             )
         )
@@ -88,7 +95,7 @@ class ControlFlowProgram:
         self._emit(depth, "acc = (acc * 5 + 1) & 65535")
 
     def _statement(self, depth: int, names: list[str], in_loop: bool) -> None:
-        kinds = [self._assign, self._branch, self._branch, self._leave_function]
+        kinds = [self._assign, self._assign_float, self._branch, self._branch, self._leave_function]
         if depth < MAX_DEPTH:
             kinds += [self._loop, self._loop]
         if in_loop:
@@ -102,6 +109,11 @@ class ControlFlowProgram:
             return
         target = self._random.choice([name for name in names if name[0] == "v"])
         self._emit(depth, f"{target} = {self._expression(names)}")
+
+    def _assign_float(self, depth: int, names: list[str], in_loop: bool) -> None:
+        one, other = self._random.choice(FLOATS), self._random.choice(FLOATS)
+        value = f"{one} if {self._condition(names)} else {other}" if self._random.random() < 0.4 else one
+        self._emit(depth, f"z = {value}")
 
     def _new(self, prefix: str) -> str:
         self._count += 1

@@ -244,7 +244,9 @@ class Builder:
             return self.rng.choice(usual)
         bits = BITS[dtype]
         least, most = (0, 2**bits - 1) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        edges = (0, 1, 2, 3, 7, 16, bits - 1, most, least, least + 1, self.rng.randint(least, most))
+        middle = most // 2 + 1  # the first that a signed type of so many bits has not, or a power of two
+        around = (middle - 1, middle, middle + 1, most - 4)
+        edges = (0, 1, 2, 3, 7, 16, bits - 1, most, least, least + 1, *around, self.rng.randint(least, most))
         return str(self.rng.choice(edges))
 
     # -- growing

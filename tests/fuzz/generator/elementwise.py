@@ -67,7 +67,9 @@ def divide_integers(b: Builder) -> None:
     dtype, shape = b.dtype(INTEGERS), b.shape()
     x = b.value(dtype, shape)
     y = str(b.rng.choice((1, 2, 3, 7, 8, 16, 100)))
-    if b.chance(0.6):
+    if b.chance(0.2):
+        y = b.literal(dtype)
+    elif b.chance(0.6):
         y = str(b.value(dtype, shape)) if b.chance(0.6) else f"(({b.value(dtype, shape)} & 15) | 1)"
     text = b.rng.choice(("{x} // {y}", "{x} % {y}"))
     b.define(text.format(x=x, y=y), dtype, shape)

@@ -19,6 +19,9 @@ from tests.fuzz.exactness import (
 )
 from tests.fuzz.perturb.noise import Noise, Wrappers
 
+LARGEST_ROUNDED = (2 - 2.0**-8) * LARGEST[f32]
+"""Of fp32, what is rounded to bf16 or tf32 without becoming infinite is less."""
+
 
 class Dots:
     """Of `tl.dot` and `tl.dot_scaled`."""
@@ -75,9 +78,17 @@ class Dots:
             is_exact = False
             cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-operand_bits * 2
             result = self._noise.moved(result, cut, type)
+            result = self._noise.anything(result, _have_infinite_operands(*wide[:2]), is_finite=False)
         if is_exact:
             return result
         depth, unit = np.shape(wide[0])[-1], 2.0 ** -(sum_bits - 1)
         noisy = self._noise.moved(result, unit * sizes * min(depth, 16), type)
         # A partial sum may be infinite where the whole is not.
         return self._noise.anything(noisy, sizes > LARGEST[element_type_of(type)] / 2, is_finite=False)
+
+
+def _have_infinite_operands(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where the largest numbers become infinite as they are rounded to fewer bits, or to a first part of so few."""
+    rounded = (np.isfinite(tile) & (np.abs(tile) >= LARGEST_ROUNDED) for tile in (a, b))
+    in_rows, in_columns = (is_rounded.any(axis) for is_rounded, axis in zip(rounded, (-1, -2), strict=True))
+    return in_rows[..., :, None] | in_columns[..., None, :]
