@@ -59,6 +59,7 @@ STATEMENTS = [
     "import importlib.util; assert importlib.util.find_spec('triton') and importlib.util.find_spec('triton.language')",
     "from triton.language.core import base_value, base_type, builtin, _unwrap_shape, _unwrap_iterable",
     "from triton.language.core import _tensor_member_fn, _add_reduction_docstr, tensor_descriptor_base, _to_tensor",
+    "import triton.language as tl; f = tl.constexpr_function(lambda n: n + 1); assert f(tl.constexpr(2)) == 3",
     "from triton.language.core import _shape_check_impl as check, constexpr; assert check([constexpr(4), 2]) == [4, 2]",
     "from triton.language.standard import _bitonic_merge, _compare_and_swap, _get_int_dtype, _pick_sum_dtype",
     "from triton.language.extra.cuda.utils import num_threads; from triton.language.extra.cuda.gdc import gdc_wait",

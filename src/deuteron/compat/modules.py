@@ -100,6 +100,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 def _language() -> dict[str, Mapping[str, Any]]:
     names = _public(language) | {name: value for name, value in vars(language).items() if name.startswith(_OLD)}
+    names |= old_spellings.LANGUAGE_NAMES
     libdevice = _public(extra.libdevice) | {"fast_tanhf": extra.libdevice.tanh}  # AMD's
     return {
         "triton.language": names,

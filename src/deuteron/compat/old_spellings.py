@@ -3,6 +3,7 @@
 triton.compile(add, signature="*fp32,i32", constants={2: 128}, num_warps=4)          Triton 2.0, 2.1
 triton.autotune(configs, key, None, None, 25, 100)   warmup and rep by position      Triton 2.1
 triton.code_gen.JITFunction                                                          before Triton 2.0
+@tl.constexpr_function                                                               Triton 3.4
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from deuteron import compiler
 from deuteron.aot.targets import c_target
 from deuteron.backend import get_backend
 from deuteron.language.function import Function
+from deuteron.language.source_functions import constexpr_function
 from deuteron.options import option_names
 from deuteron.runtime.autotuning import decorator
 
@@ -90,3 +92,4 @@ def _by_name(fn: Function, signature: str | Mapping[Any, str], constants: set[st
 
 
 NAMES = {"compile": compile, "autotune": autotune}
+LANGUAGE_NAMES = {"constexpr_function": constexpr_function}
