@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from xdsl.dialects.builtin import CallSiteLoc, LocationAttr, NameLoc, StringAttr
@@ -32,8 +32,21 @@ def assign(ctx: Context, node: ast.Assign) -> None:
     value = known if ctx.scope.declared else as_runtime(ctx, known)
     for target in node.targets:
         bind(ctx, target, _as_declared(ctx, target, value))
-        if isinstance(target, ast.Name) and is_number(known):
-            ctx.scope.numbers[target.id] = ctx.scope.variables[target.id], ast.unparse(node.value)
+        for name, number in _numbers(target, known, node.value):
+            ctx.scope.numbers[name] = ctx.scope.variables[name], ast.unparse(number)
+
+
+def _numbers(target: ast.expr, known: Value, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The variables that get numbers known at compile time, each with an expression for its own."""
+    if isinstance(target, ast.Name) and is_number(known):
+        yield target.id, node
+    elif isinstance(target, ast.Tuple | ast.List) and isinstance(known, tuple):
+        items = zip(target.elts, known, strict=False)
+        for index, (item_target, item) in enumerate(items):
+            if isinstance(item_target, ast.Starred):
+                return
+            part = node.elts[index] if isinstance(node, ast.Tuple) else ast.Subscript(node, ast.Constant(index))
+            yield from _numbers(item_target, item, part)
 
 
 def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:
