@@ -12,6 +12,7 @@ HEAVY = ("xdsl", "llvmlite", "numpy", "click", "rich", "matplotlib", "pandas", "
 # Of Python's library, and of Deuteron: what a program that defines kernels and launches one out of the cache needs not.
 NEEDLESS = (
     *("platformdirs", "tempfile", "shutil", "subprocess", "statistics", "difflib", "csv", "secrets", "hmac", "zlib"),
+    *("uuid", "platform"),
     *("deuteron.testing.bench", "deuteron.backend.cuda.backend", "deuteron.backend.cuda.target", "deuteron.machine"),
     *("deuteron.backend.llvm.builder", "deuteron.backend.llvm.compile", "deuteron.backend.launcher.call"),
     *("deuteron.passes", "deuteron.frontend", "deuteron.ir", "deuteron.runtime.autotuning", "deuteron.backend.report"),
@@ -70,7 +71,10 @@ def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):
 
 
 # What a kernel without constants to fold, assembly or functions of libdevice needs not: a fifth of the start.
-NEEDLESS_TO_COMPILE = ("numpy", "deuteron.interpreter", "deuteron.ptx.module", "deuteron.backend.math.extern.gamma")
+NEEDLESS_TO_COMPILE = (
+    *("numpy", "deuteron.interpreter", "deuteron.ptx.module", "deuteron.backend.math.extern.gamma"),
+    "deuteron.backend.report",
+)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:90"])

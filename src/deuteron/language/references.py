@@ -20,14 +20,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
 from deuteron.language.modules import name_of
 
 _MISSING = object()
-_PROCESS = uuid4()
+_PROCESS = os.urandom(16).hex()
 _numbered: dict[int, tuple[int, Any]] = {}  # those of which an address is all that is said
 _PACKAGE = __name__.partition(".")[0]
 

@@ -7,11 +7,8 @@ What does not say that it is one has to run: the passes after it and the lowerin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.passes import ModulePass
 
 
-@dataclass(frozen=True)
 class Optimisation(ModulePass):
     """A pass without which all still works."""

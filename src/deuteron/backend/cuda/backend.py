@@ -28,7 +28,6 @@ from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
 from deuteron.backend.llvm.definition import DEFINES, ENTRY
 from deuteron.backend.metadata import KernelMetadata
-from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import AssemblerError, InternalError, IRError, Location
 from deuteron.machine.gpu import GPUConfig
@@ -37,6 +36,8 @@ from deuteron.options import CUDAOptions, Target, make_options
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
+
+    from deuteron.backend.report import Report
 
 
 def _architecture(unit: Unit) -> Architecture:

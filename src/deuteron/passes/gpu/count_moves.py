@@ -14,8 +14,6 @@ anew in each layout. Indices that are expanded along one axis only stay as they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
@@ -35,7 +33,6 @@ from deuteron.passes.rewrite import erase
 SOURCES = MakeRangeOp | SplatOp | arith.ConstantOp
 
 
-@dataclass(frozen=True)
 class CountMoves(Optimisation):
     """Replaces carried tiles that are needed along several axes."""
 

@@ -9,8 +9,6 @@ After all that asks what numbers are: in analyses quotients are signed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
@@ -28,7 +26,6 @@ from deuteron.passes.rewrite import erase
 UNSIGNED = {arith.DivSIOp: arith.DivUIOp, arith.RemSIOp: arith.RemUIOp}
 
 
-@dataclass(frozen=True)
 class DivideNaturals(Optimisation):
     """Makes divisions by numbers unsigned where nothing is negative."""
 

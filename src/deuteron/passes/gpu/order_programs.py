@@ -11,7 +11,6 @@ wait for others, by atomics or volatile loads, keep their order.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 
 from xdsl.context import Context
@@ -34,7 +33,6 @@ from deuteron.passes.optimisation import Optimisation
 FASTEST = 0
 
 
-@dataclass(frozen=True)
 class OrderPrograms(Optimisation):
     """Reverses the order in which programs start."""
 

@@ -15,8 +15,6 @@ another writes. Kernels with dots are left as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -39,7 +37,6 @@ from deuteron.passes.gpu.rings.buffered_loads import DOTS
 from deuteron.passes.optimisation import Optimisation
 
 
-@dataclass(frozen=True)
 class RereadBackwards(Optimisation):
     """Reverses, and streams, the last of several loops that read the same argument."""
 

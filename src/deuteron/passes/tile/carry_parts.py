@@ -15,7 +15,6 @@ the same whichever way control goes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import copysign
 
 from xdsl.context import Context
@@ -48,7 +47,6 @@ def is_described(type: Attribute) -> bool:
     return is_block_pointer(type) or isinstance(type, TensorDescType)
 
 
-@dataclass(frozen=True)
 class CarryParts(ModulePass):
     """Replaces descriptors and block pointers that are carried by their parts."""
 

@@ -14,7 +14,6 @@ is widened to 64 bits by itself. Runs after common subexpressions are merged, so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -141,7 +140,6 @@ _COMBINE: dict[str, Callable[..., SSAValue | None]] = {
 }
 
 
-@dataclass(frozen=True)
 class Combine(Optimisation):
     """Combines each op with those it uses."""
 

@@ -17,8 +17,6 @@ The bits of a half, shifted into place, are those of a very small bf16 or f32; t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ExtFOp
@@ -54,7 +52,6 @@ E2M1_BIAS, E2M1_MANTISSA_BITS = 1, 1
 NAN_SCALE = 255
 
 
-@dataclass(frozen=True)
 class DecomposeScaledDots(ModulePass):
     """Multiplies operands by their scales, and the results by `tt.dot`."""
 

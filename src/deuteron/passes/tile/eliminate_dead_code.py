@@ -15,7 +15,6 @@ keeps all its values, volatile loads stay.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -154,7 +153,6 @@ def _rebuild(op: scf.ForOp | scf.IfOp, kept: list[int]) -> Operation:
     return new
 
 
-@dataclass(frozen=True)
 class EliminateDeadCode(Optimisation):
     """Removes ops and carried values without a use."""
 

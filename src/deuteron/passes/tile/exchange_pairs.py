@@ -17,7 +17,6 @@ Sums of floats with what was multiplied by 0 stay sums, for 0 times infinity is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -293,7 +292,6 @@ _RULES: dict[type[Operation], Callable[[_Pairs, Operation], SSAValue | None]] = 
 }
 
 
-@dataclass(frozen=True)
 class ExchangePairs(Optimisation):
     """Computes reductions of pairs by exchanging their elements."""
 

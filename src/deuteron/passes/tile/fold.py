@@ -12,8 +12,6 @@ order folds an op after its operands. Rules are by op family in folding/; what b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
@@ -49,7 +47,6 @@ def _fold(op: Operation) -> bool:
     return True
 
 
-@dataclass(frozen=True)
 class Fold(Optimisation):
     """Folds constants and neutral ops."""
 

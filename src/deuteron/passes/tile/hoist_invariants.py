@@ -12,8 +12,6 @@ in an `if` stays there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -44,7 +42,6 @@ def _is_invariant(op: Operation, loop: Operation) -> bool:
     )
 
 
-@dataclass(frozen=True)
 class HoistInvariants(Optimisation):
     """Moves invariant ops out of loops, inner loops first."""
 

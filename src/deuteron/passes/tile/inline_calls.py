@@ -11,8 +11,6 @@ The frontend inlines by itself: this is for IR that comes as text. A function th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import CallSiteLoc, ModuleOp
 from xdsl.passes import ModulePass
@@ -49,7 +47,6 @@ def _inline(call: CallOp, functions: dict[str, FuncOp], callers: tuple[str, ...]
     replace(call, inline_block(copy.body.block, call.arguments, before=call))
 
 
-@dataclass(frozen=True)
 class InlineCalls(ModulePass):
     """Inlines every call into the kernels of a module."""
 

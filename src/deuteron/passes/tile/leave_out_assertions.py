@@ -7,8 +7,6 @@ Nothing checks it then, and it would hold up the loads around it, and give a lay
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -18,7 +16,6 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
 
-@dataclass(frozen=True)
 class LeaveOutAssertions(Optimisation):
     """Erases assertions that do not count."""
 

@@ -19,7 +19,6 @@ Volatile accesses stay, and those where one branch has wider vectors than one ma
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 
 from xdsl.context import Context
@@ -202,7 +201,6 @@ def _modifiers(op: Operation) -> Hashable:
     return frozenset(properties.items()), frozenset(op.attributes.items())
 
 
-@dataclass(frozen=True)
 class MergeBranches(Optimisation):
     """Merges the accesses of the branches of every `if`, inner ones first."""
 

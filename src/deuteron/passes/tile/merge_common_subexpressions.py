@@ -11,7 +11,6 @@ writes, waits or keeps an order. Ops with a region are never merged.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -61,7 +60,6 @@ def _merge(block: Block, values: Known, loads: Known) -> None:
         del values[key]
 
 
-@dataclass(frozen=True)
 class MergeCommonSubexpressions(Optimisation):
     """Replaces pure ops by equal ones that come before them."""
 

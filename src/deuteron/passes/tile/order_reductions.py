@@ -14,7 +14,6 @@ what is at the end of a scan is the reduction. Whether a function is commutative
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,7 +31,6 @@ from deuteron.ir.types import shape_of
 from deuteron.passes.rewrite import erase, replace
 
 
-@dataclass(frozen=True)
 class OrderReductions(ModulePass):
     """Makes scans of reductions by functions that are not commutative."""
 

@@ -10,8 +10,6 @@ too. After `carry-parts`, which leaves each block pointer where it is used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -28,7 +26,6 @@ from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.block_addresses import at_least_0, block_mask, block_pointers, padding_of
 
 
-@dataclass(frozen=True)
 class RewriteBlockPointers(ModulePass):
     """Replaces block pointers, which control flow does not carry."""
 

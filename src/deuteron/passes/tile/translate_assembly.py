@@ -10,7 +10,6 @@ What it does not know is an error of the kernel, at its line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +22,6 @@ from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.passes.rewrite import replace
 
 
-@dataclass(frozen=True)
 class TranslateAssembly(ModulePass):
     """Makes ops of inline assembly."""
 

@@ -12,8 +12,6 @@ reduces or stores is left, where that is not what the time goes into, as are loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -49,7 +47,6 @@ def _is_cheap(op: Operation) -> bool:
     return isinstance(op, _CHEAP) and not any(word in op.name for word in _DEAR) and is_removable(op)
 
 
-@dataclass(frozen=True)
 class UnrollAccumulations(Optimisation):
     """Gives loops that accumulate a hint to be unrolled."""
 

@@ -18,7 +18,6 @@ have been asked have a factor of 1 left, so that they stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -104,7 +103,6 @@ def _check_size(loop: scf.ForOp, factor: int) -> None:
         )
 
 
-@dataclass(frozen=True)
 class UnrollLoops(Optimisation):
     """Unrolls the loops that ask for it, inner ones first."""
 

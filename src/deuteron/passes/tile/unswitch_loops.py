@@ -17,8 +17,6 @@ by one condition, and none that would grow large.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -70,7 +68,6 @@ def _innermost_loops(module: ModuleOp) -> list[scf.ForOp]:
     return [loop for loop in loops if not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())]
 
 
-@dataclass(frozen=True)
 class UnswitchLoops(Optimisation):
     """Unswitches each innermost loop by one condition, which is a constant in the two that it becomes."""
 

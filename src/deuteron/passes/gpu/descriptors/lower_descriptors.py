@@ -33,7 +33,6 @@ Barriers between threads come later.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -77,7 +76,6 @@ from deuteron.passes.gpu.rings.ring import read_from
 from deuteron.passes.rewrite import erase
 
 
-@dataclass(frozen=True)
 class LowerDescriptors(ModulePass):
     """Makes copies by TMA of the accesses that are left."""
 

@@ -9,8 +9,6 @@ They then wait once, instead of once for each tile. Tiles have one layout, and n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +28,6 @@ from deuteron.passes.rewrite import erase
 MOST_TRIED = 8
 
 
-@dataclass(frozen=True)
 class MergeReductions(Optimisation):
     """Merges reductions that do not depend on each other."""
 

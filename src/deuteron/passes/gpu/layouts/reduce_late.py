@@ -14,7 +14,6 @@ floats of 16 bits: where each iteration's sum is small, parts might grow beyond 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 
@@ -42,7 +41,6 @@ ZEROS: dict[type[Operation], float | int] = {arith.AddfOp: -0.0, arith.AddiOp: 0
 MOST_PARTS = 16
 
 
-@dataclass(frozen=True)
 class ReduceLate(Optimisation):
     """Adds up the parts of threads after loops."""
 

@@ -12,7 +12,7 @@ another one left has to wait until all threads have read that. Two sums in a loo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -41,7 +41,6 @@ def total_of(module: ModuleOp) -> int:
     return module.attributes[TOTAL].value.data
 
 
-@dataclass(frozen=True)
 class AllocateShared(ModulePass):
     """Places everything that is in shared memory."""
 

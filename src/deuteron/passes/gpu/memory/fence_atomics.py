@@ -12,8 +12,6 @@ while the program ends. Flags (atomic loads and stores) and atomics on scalars, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -34,7 +32,6 @@ RELEASES = (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
 _WIDTH = {MemoryScope.CTA: 0, MemoryScope.GPU: 1, MemoryScope.SYSTEM: 2}
 
 
-@dataclass(frozen=True)
 class FenceAtomics(Optimisation):
     """Orders atomics on tiles by fences."""
 

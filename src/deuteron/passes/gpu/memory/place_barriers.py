@@ -12,8 +12,6 @@ stored is released; with acquire, after it, so that none reads what it loaded be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -30,7 +28,6 @@ from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.memory.allocate_shared import OFFSET, offset_of
 
 
-@dataclass(frozen=True)
 class PlaceBarriers(ModulePass):
     """Places the barriers of shared memory, of global memory and of atomics."""
 

@@ -14,7 +14,6 @@ every n-th element of what that is computed of; pointers that a loop advances ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from xdsl.context import Context
@@ -38,7 +37,6 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 
-@dataclass(frozen=True)
 class LoadOnce(Optimisation):
     """Makes loads of repeated elements smaller."""
 

@@ -13,8 +13,6 @@ Stores by TMA read through that proxy, too, and are made with their fences. `che
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -38,7 +36,6 @@ READERS = (WarpGroupDotOp, AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)  # thr
 Stored = frozenset[SSAValue]  # allocations with stores that no fence has followed
 
 
-@dataclass(frozen=True)
 class FenceWGMMA(ModulePass):
     """Makes stores visible to the dots that read them."""
 

@@ -14,7 +14,6 @@ time: they are those of the loop, or as large a tile that is computed on the way
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -29,7 +28,6 @@ from deuteron.ir.types import is_tile
 from deuteron.passes.optimisation import Optimisation
 
 
-@dataclass(frozen=True)
 class IssueDots(Optimisation):
     """Moves dots by wgmma up to another one."""
 

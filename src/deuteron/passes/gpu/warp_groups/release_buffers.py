@@ -12,7 +12,6 @@ iteration before is given back, and after the loop's last wait that of the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -35,7 +34,6 @@ from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.rewrite import erase
 
 
-@dataclass(frozen=True)
 class ReleaseBuffers(ModulePass):
     """Moves arrivals after the waits for what still reads the buffers."""
 
