@@ -264,8 +264,57 @@ def test_all_lanes_have_one_sum_of_products(rng, num_warps):
 
 
 def test_lanes_agree_on_a_sum_of_products_without_being_told():
-    """What a lane has of another is rounded, and added to its own rounded product: an exchange for each of 5 bits."""
+    """What a lane has of another is rounded, and added to its own rounded product: five exchanges."""
     arrays = [aligned(np.zeros(32, np.float32)) for _ in range(4)]
     kernel = compile_for("cuda:90", branch_on_sum, *arrays, num_warps=1)
     assert not instructions_with(kernel, "shfl.sync.idx")
     assert len(instructions_with(kernel, "add.rn.f32")) == 5
+
+
+@deuteron.jit
+def first_of_greatest(x, i, y, j):
+    is_first = (x > y) | ((x == y) & (i < j))
+    return tl.where(is_first, x, y), tl.where(is_first, i, j)
+
+
+@deuteron.jit
+def last_of_greatest(x, i, y, j):
+    is_last = (x < y) | ((x == y) & (j > i))
+    return tl.where(is_last, y, x), tl.where(is_last, j, i)
+
+
+@deuteron.jit
+def last_number_of_greatest(x, i, y, j):
+    is_first = (x > y) | ((x == y) & (i >= j))
+    return tl.where(is_first, x, y), tl.where(is_first, i, j)
+
+
+@deuteron.jit
+def greatest(x, out, function: tl.constexpr, BACKWARDS: tl.constexpr):
+    i, j = tl.arange(0, 16), tl.arange(0, 64)
+    index = 63 - j if BACKWARDS else j
+    value, at = tl.reduce((tl.load(x + i[:, None] * 64 + j), tl.broadcast_to(index[None, :], (16, 64))), 1, function)
+    tl.store(out + i, value.to(tl.int32) * 64 + at)
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+@pytest.mark.parametrize("function", [first_of_greatest, last_of_greatest, last_number_of_greatest])
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_positions_of_ties(rng, function, is_backwards, num_warps):
+    x, out = rng.integers(0, 4, (16, 64)).astype(np.float32), np.zeros(16, np.int32)
+    emulate(greatest, x, out, function=function, BACKWARDS=is_backwards, num_warps=num_warps)
+    at = np.arange(64)[:: -1 if is_backwards else 1]
+    ties = x == x.max(1, keepdims=True)
+    first, last = np.where(ties, at, 64).min(1), np.where(ties, at, -1).max(1)
+    np.testing.assert_array_equal(out, x.max(1) * 64 + (first if function is first_of_greatest else last))
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_a_thread_does_not_compare_positions(is_backwards):
+    """It combines four elements of each of two rows in their order along the axis, which positions have if they count
+    up; lanes compare them, sixteen a row.
+    """
+    x, out = aligned(np.zeros((16, 64), np.float32)), aligned(np.zeros(16, np.int32))
+    kernel = compile_for("cuda:90", greatest, x, out, function=first_of_greatest, BACKWARDS=is_backwards, num_warps=4)
+    compared = len(instructions_with(kernel, "setp.lt."))
+    assert compared > 8 if is_backwards else compared == 8

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -28,6 +29,8 @@ from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import offset_of
 
 Rule = Callable[..., Operand | Sequence[Operand] | None]
+Known = Mapping[Operation, Value]
+NOTHING: Known = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -59,17 +62,21 @@ class Context:
     def bind(self, values: Sequence[SSAValue], operands: Sequence[Operand]) -> None:
         self.values.update(zip(values, operands, strict=True))
 
-    def lower_block(self, block: Block) -> list[Operand]:
+    def lower_block(self, block: Block, known: Known = NOTHING) -> list[Operand]:
         """Lower the ops of a block; gives the operands of its terminator."""
         for op in block.ops:
             if op is block.last_op:
                 return [self.values[operand] for operand in op.operands]
-            self.lower(op)
+            if op in known:
+                self.bind(op.results, [known[op]])
+            else:
+                self.lower(op)
         raise AssertionError("a block ends with a terminator")
 
-    def run(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
+    def run(self, block: Block, arguments: Sequence[Operand], known: Known = NOTHING) -> list[Operand]:
+        """Lower a block with these arguments, without the ops whose results are known."""
         self.bind(block.args, arguments)
-        return self.lower_block(block)
+        return self.lower_block(block, known)
 
     def lower(self, op: Operation) -> None:
         rule = self.rules.get(op.name)

@@ -10,7 +10,7 @@ from xdsl.ir import Block, SSAValue
 
 from deuteron.analysis.shared_memory.warp_parts import MIN_CHAIN, NUM_CHAINS
 from deuteron.analysis.symmetric_functions import is_symmetric
-from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.context import NOTHING, Context, Known
 from deuteron.backend.gpu.elements import from_bits, to_bits
 from deuteron.backend.gpu.shuffles import exchange, fetch
 from deuteron.backend.llvm.types import Value, const
@@ -21,9 +21,9 @@ Group = list[Value]  # an element of each operand
 CHOOSES = (SelectOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp)
 
 
-def combine(ctx: Context, block: Block, first: Group, second: Group) -> Group:
+def combine(ctx: Context, block: Block, first: Group, second: Group, known: Known = NOTHING) -> Group:
     """What the region makes of two groups."""
-    return ctx.run(block, [*first, *second])
+    return ctx.run(block, [*first, *second], known)
 
 
 def select(ctx: Context, condition: Value, first: Group, second: Group) -> Group:
@@ -31,19 +31,19 @@ def select(ctx: Context, condition: Value, first: Group, second: Group) -> Group
     return [ctx.b.select(condition, x, y) for x, y in zip(first, second, strict=True)]
 
 
-def combine_all(ctx: Context, block: Block, groups: list[Group]) -> Group:
-    """In order, many groups in several chains that do not wait for each other."""
+def combine_all(ctx: Context, block: Block, groups: list[Group], known: Known = NOTHING) -> Group:
+    """In order, many groups in several chains that do not wait for each other. `known`: what ops of the region give."""
     length = max(-(-len(groups) // NUM_CHAINS), MIN_CHAIN)
     if len(groups) <= length:
-        return _combine_chain(ctx, block, groups)
+        return _combine_chain(ctx, block, groups, known)
     chains = (groups[begin : begin + length] for begin in range(0, len(groups), length))
-    return _combine_chain(ctx, block, [_combine_chain(ctx, block, chain) for chain in chains])
+    return _combine_chain(ctx, block, [_combine_chain(ctx, block, chain, known) for chain in chains], known)
 
 
-def _combine_chain(ctx: Context, block: Block, groups: list[Group]) -> Group:
+def _combine_chain(ctx: Context, block: Block, groups: list[Group], known: Known) -> Group:
     total, *rest = groups
     for group in rest:
-        total = combine(ctx, block, total, group)
+        total = combine(ctx, block, total, group, known)
     return total
 
 

@@ -12,7 +12,7 @@ warp may differ, by rounding, or in ties and NaN, all of them take what the firs
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.warp_parts import num_parts
@@ -20,6 +20,7 @@ from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions
 from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes, may_differ
 from deuteron.backend.gpu.rules.combine_warps import combine_warps
+from deuteron.backend.gpu.rules.positions import comparisons_in_order
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.ir.casts import SIToFPOp, UIToFPOp
 from deuteron.ir.tt.memory import LoadOp
@@ -33,7 +34,7 @@ NO_PRODUCTS = (LoadOp, SIToFPOp, UIToFPOp, arith.AddfOp, arith.SubfOp, arith.Con
 def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     block, axis, layout = op.combine.block, op.axis.value.data, tiles[0].layout
     sliced = slice_axis(layout, axis)
-    groups, lane_bits = _within_threads(ctx, block, axis, tiles), axis_bits(layout, axis, LANE)
+    groups, lane_bits = _within_threads(ctx, op, tiles), axis_bits(layout, axis, LANE)
     adds_to_products = _adds_to_products(ctx, op, layout)
     parts = [groups[position] for position in positions(sliced)]
     results = combine_lanes(ctx, block, op.srcs, parts, lane_bits, adds_to_products)
@@ -48,13 +49,14 @@ def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     ]
 
 
-def _within_threads(ctx: Context, block: Block, axis: int, tiles: tuple[Fragment, ...]) -> dict[tuple[int, ...], Group]:
-    """For each position in the result, what a thread's own registers give."""
-    places, groups = positions(tiles[0].layout), {}
+def _within_threads(ctx: Context, op: Operation, tiles: tuple[Fragment, ...]) -> dict[tuple[int, ...], Group]:
+    """For each position in the result, what a thread's own registers give, in their order along the axis."""
+    places, groups, axis = positions(tiles[0].layout), {}, op.axis.value.data
+    known = comparisons_in_order(op, ctx.info)
     for register in sorted(owned_registers(tiles[0].layout), key=lambda r: places[r]):
         place = places[register][:axis] + places[register][axis + 1 :]
         groups.setdefault(place, []).append([tile.registers[register] for tile in tiles])
-    return {place: combine_all(ctx, block, found) for place, found in groups.items()}
+    return {place: combine_all(ctx, op.combine.block, found, known) for place, found in groups.items()}
 
 
 def _adds_to_products(ctx: Context, op: Operation, layout: LinearLayout) -> bool:
