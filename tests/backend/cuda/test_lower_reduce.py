@@ -318,3 +318,15 @@ def test_a_thread_does_not_compare_positions(is_backwards):
     kernel = compile_for("cuda:90", greatest, x, out, function=first_of_greatest, BACKWARDS=is_backwards, num_warps=4)
     compared = len(instructions_with(kernel, "setp.lt."))
     assert compared > 8 if is_backwards else compared == 8
+
+
+@deuteron.jit
+def first_beside_a_sum(x, i, y, j):
+    return tl.where(i < j, x, y), i + j
+
+
+def test_sums_of_positions_are_compared():
+    """What a thread has added up is no position: sixteen lanes, and four elements of each of two rows, compare."""
+    x, out = aligned(np.zeros((16, 64), np.float32)), aligned(np.zeros(16, np.int32))
+    kernel = compile_for("cuda:90", greatest, x, out, function=first_beside_a_sum, BACKWARDS=False, num_warps=4)
+    assert len(instructions_with(kernel, "setp.lt.")) > 8

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.llvm.types import Value, const
-from deuteron.ir.arith import CmpIOp
+from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.casts import ExtSIOp, ExtUIOp
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
@@ -27,7 +27,11 @@ HOLD_FOR_GREATER = {"sgt", "sge", "ugt", "uge", "ne"}
 def comparisons_in_order(op: ReduceOp, info: AxisInfoAnalysis) -> dict[Operation, Value]:
     """What compares the positions of both groups, and what it gives."""
     args, axis, count = op.combine.block.args, op.axis.value.data, len(op.srcs)
-    pairs = [(args[index], args[count + index]) for index, src in enumerate(op.srcs) if _are_positions(src, axis, info)]
+    pairs = [
+        (args[index], args[count + index])
+        for index, (src, given) in enumerate(zip(op.srcs, op.combine.block.last_op.operands, strict=True))
+        if _are_positions(src, axis, info) and _is_one_of(given, {args[index], args[count + index]})
+    ]
     comparisons = [inner for inner in op.combine.block.ops if isinstance(inner, CmpIOp)] if pairs else []
     found: dict[Operation, Value] = {}
     for inner in comparisons:
@@ -36,6 +40,13 @@ def comparisons_in_order(op: ReduceOp, info: AxisInfoAnalysis) -> dict[Operation
         elif (inner.rhs, inner.lhs) in pairs:
             found[inner] = const("i1", inner.predicate_name in HOLD_FOR_GREATER)
     return found
+
+
+def _is_one_of(value: SSAValue, pair: set[SSAValue]) -> bool:
+    """Whether the function chooses one of both positions: groups of several elements have no other number either."""
+    if isinstance(value.owner, SelectOp):
+        return _is_one_of(value.owner.true_value, pair) and _is_one_of(value.owner.false_value, pair)
+    return value in pair
 
 
 def _are_positions(tile: SSAValue, axis: int, info: AxisInfoAnalysis) -> bool:
