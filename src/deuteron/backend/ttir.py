@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from deuteron.backend.metadata import Apart, Param, TileStep, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
-from deuteron.ir.nested import nested_ops
 from deuteron.settings import settings
 
 if TYPE_CHECKING:
@@ -115,9 +114,9 @@ def parse_input(text: str, file: str) -> ModuleOp:
 
 def kernel_of(module: ModuleOp) -> FuncOp:
     """The module's only public function."""
-    from deuteron.ir.tt.function import FuncOp
+    from deuteron.ir.tt.function import functions_in
 
-    kernels = [op for op in nested_ops(module, FuncOp) if not _is_private(op)]
+    kernels = [op for op in functions_in(module) if not _is_private(op)]
     if len(kernels) != 1:
         names = ", ".join(op.sym_name.data for op in kernels) or "none"
         raise UsageError(f"a module of tile IR needs exactly one public function, the kernel, got {names}")

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from deuteron.errors import IRError
 from deuteron.interpreter.rule_table import RuleTable
-from deuteron.ir.tt.function import CallOp, FuncOp
+from deuteron.ir.tt.function import CallOp, functions_in
 
 RULES = RuleTable()
 
@@ -46,7 +46,7 @@ def call(ctx, op, *arguments):
     while not isinstance(module, ModuleOp):
         module = module.parent_op()
     name = op.callee.root_reference.data
-    for function in module.body.block.ops:
-        if isinstance(function, FuncOp) and function.sym_name.data == name:
+    for function in functions_in(module):
+        if function.sym_name.data == name:
             return tuple(ctx.run_block(function.body.block, arguments))
     raise IRError(f"tt.call of @{name}, which the module does not have.")

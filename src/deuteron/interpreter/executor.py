@@ -26,7 +26,7 @@ from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.interpreter.turns import Pause, ProgramId, run_in_turns
 from deuteron.ir.location import from_attribute
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 
 
 class Step(NamedTuple):
@@ -153,8 +153,7 @@ def _attach_location(error: DeuteronError, op: Operation) -> None:
 
 def kernel_of(module: ModuleOp) -> FuncOp:
     """The public function of a module."""
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    public = [f for f in functions if f.sym_visibility is None or f.sym_visibility.data == "public"]
+    public = [f for f in functions_in(module) if f.sym_visibility is None or f.sym_visibility.data == "public"]
     if len(public) != 1:
         names = ", ".join(f.sym_name.data for f in public) or "none"
         raise UsageError(f"Expected a module with one public tt.func, got {names}.")

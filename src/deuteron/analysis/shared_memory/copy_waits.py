@@ -27,7 +27,7 @@ from deuteron.errors import IRError
 from deuteron.ir.effects import READ, SHARED, WRITE, own_effects
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.shared import LocalDeallocOp
@@ -56,7 +56,7 @@ InFlight = frozenset[Copy]
 
 def check_copies(module: ModuleOp) -> None:
     """Raise IRError where the text of a module uses what a copy in flight writes."""
-    for func in nested_ops(module, FuncOp):
+    for func in functions_in(module):
         if nested_ops(func, AsyncCopyGlobalToLocalOp):
             _Copies(func)
 

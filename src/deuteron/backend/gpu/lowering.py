@@ -21,7 +21,7 @@ from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError, OutOfResources, UsageError
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.types import element_type_of, i1, is_pointer
 from deuteron.ir.verifier import warp_size_of
 from deuteron.machine.gpu import GPU, GPUConfig
@@ -30,7 +30,7 @@ from deuteron.passes.gpu.memory.allocate_shared import total_of
 
 def kernel_of(module: ModuleOp) -> FuncOp:
     """The function of a module of ttgir."""
-    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    functions = functions_in(module)
     if len(functions) != 1:
         names = ", ".join(function.sym_name.data for function in functions) or "none"
         raise CompilationError(f"ttgir holds one function, the kernel, got {names}; calls have been inlined by then.")

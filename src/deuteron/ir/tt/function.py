@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttr,
     FunctionType,
     IntegerAttr,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -125,6 +126,11 @@ class CallOp(IRDLOperation):
         super().__init__(
             operands=[arguments], result_types=[result_types], properties={"callee": FlatSymbolRefAttr(callee)}
         )
+
+
+def functions_in(module: ModuleOp) -> list[FuncOp]:
+    """In order; it is a list, so that some may be replaced or erased on the way."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
 
 
 def function_of(op: Operation) -> FuncOp:

@@ -18,7 +18,7 @@ from deuteron.analysis.axis.ranges import relies_on
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
@@ -32,8 +32,8 @@ class DivideNaturals(Optimisation):
     name = "divide-naturals"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            found = nested_ops(func, arith.DivSIOp | arith.RemSIOp) if isinstance(func, FuncOp) else []
+        for func in functions_in(op):
+            found = nested_ops(func, arith.DivSIOp | arith.RemSIOp)
             for division in [one for one in found if _is_natural(one, func)]:
                 _rewrite(division)
 

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
@@ -78,7 +78,7 @@ def _with_stages(module: ModuleOp, num_stages: int) -> ModuleOp:
 
 def _tell(module: ModuleOp, asked: int, num_stages: int) -> None:
     reason = f"shared memory has no room for {asked} stages of loops, beside what else the kernel needs"
-    for func in nested_ops(module, FuncOp):
+    for func in functions_in(module):
         remark(func, Kind.FEWER_STAGES, reason, num_stages=num_stages)
 
 

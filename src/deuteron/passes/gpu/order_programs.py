@@ -25,7 +25,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Kind, effects_inside
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import i32
 from deuteron.passes.optimisation import Optimisation
@@ -39,8 +39,8 @@ class OrderPrograms(Optimisation):
     name = "order-programs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and _does_more_at_the_end(func) and not _may_wait(func):
+        for func in functions_in(op):
+            if _does_more_at_the_end(func) and not _may_wait(func):
                 _reverse(func)
 
 

@@ -30,7 +30,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_inside
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp, StoreOp
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.rings.buffered_loads import DOTS
@@ -43,8 +43,8 @@ class RereadBackwards(Optimisation):
     name = "reread-backwards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and not any(inner.name in DOTS for inner in nested_ops(func)):
+        for func in functions_in(op):
+            if not any(inner.name in DOTS for inner in nested_ops(func)):
                 for block in dict.fromkeys(loop.parent for loop in nested_ops(func, scf.ForOp)):
                     _rewrite(block)
 

@@ -32,6 +32,7 @@ from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp, is_wide
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp, TensorDescType
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import Padding
 from deuteron.ir.types import i64, is_block_pointer
 from deuteron.passes.rewrite import replace
@@ -53,7 +54,7 @@ class CarryParts(ModulePass):
     name = "carry-parts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.body.block.ops:
+        for func in functions_in(op):
             ops = nested_ops(func)
             if any(is_described(value.type) for inner in ops for value in inner.results):
                 paddings = _paddings(ops)

@@ -24,6 +24,7 @@ from xdsl.traits import IsTerminator
 
 from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
@@ -160,5 +161,5 @@ class EliminateDeadCode(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         live = Liveness(op)
-        for function in op.body.block.ops:
+        for function in functions_in(op):
             _remove_dead_ops(function.regions[0].block, live)

@@ -29,6 +29,7 @@ from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, FPToSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.effects import is_removable
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp
@@ -298,7 +299,7 @@ class ExchangePairs(Optimisation):
     name = "exchange-pairs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
+        for function in functions_in(op):
             pairs, block = _Pairs(), function.regions[0].block
             pairs.block(block)
             if pairs.has_changed:

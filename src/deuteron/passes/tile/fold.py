@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 from deuteron.passes.tile.folding import arithmetic, control_flow, memory, shape
@@ -53,5 +54,5 @@ class Fold(Optimisation):
     name = "fold"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
+        for function in functions_in(op):
             _fold_block(function.regions[0].block)

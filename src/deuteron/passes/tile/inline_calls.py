@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from deuteron.errors import IRError
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import CallOp, FuncOp
+from deuteron.ir.tt.function import CallOp, FuncOp, functions_in
 from deuteron.passes.rewrite import inline_block, replace
 
 
@@ -53,7 +53,7 @@ class InlineCalls(ModulePass):
     name = "inline-calls"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, FuncOp)}
+        functions = {f.sym_name.data: f for f in functions_in(op)}
         for function in functions.values():
             _inline_calls(function, functions, ())
         for function in functions.values():

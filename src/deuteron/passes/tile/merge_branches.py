@@ -35,7 +35,7 @@ from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure, is_speculatable
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import byte_width_of, i1, pointee_of, shape_of
@@ -207,9 +207,9 @@ class MergeBranches(Optimisation):
     name = "merge-branches"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
+        for func in functions_in(op):
             branches = [inner for inner in func.walk(region_first=True) if _has_two_branches(inner)]
-            if branches and isinstance(func, FuncOp):
+            if branches:
                 info, effects = AxisInfoAnalysis(func), KnownEffects()
                 for branch in branches:
                     _Merge(branch, info, effects).rewrite()

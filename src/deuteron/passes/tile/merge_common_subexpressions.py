@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.effects import is_pure, is_removable
+from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -66,5 +67,5 @@ class MergeCommonSubexpressions(Optimisation):
     name = "merge-common-subexpressions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
+        for function in functions_in(op):
             _merge(function.regions[0].block, {}, {})

@@ -42,7 +42,7 @@ from deuteron.ir.tt.descriptor import (
     atomic_kind,
     descriptor_of,
 )
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import shape_of
 from deuteron.passes.rewrite import erase, replace
@@ -81,7 +81,7 @@ class RewriteDescriptorsToPointers(ModulePass):
 
     def _obstacles(self, module: ModuleOp) -> dict[Operation, str | None]:
         """Why TMA does not do an access, None where it does; nothing where there is no TMA."""
-        functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.tma_bytes else []
+        functions = functions_in(module) if self.tma_bytes else []
         return {op: obstacle for func in functions for op, obstacle in tma_obstacles(func, self.tma_bytes).items()}
 
 

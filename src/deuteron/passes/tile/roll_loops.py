@@ -28,6 +28,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, is_integer, is_tile, num_elements_of, shape_of
 from deuteron.passes.optimisation import Optimisation
@@ -54,7 +55,7 @@ class RollLoops(Optimisation):
     least_cost: int = LEAST_COST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
+        for function in functions_in(op):
             if sum(map(_cost, function.regions[0].block.ops)) >= self.least_cost:
                 self._block(function.regions[0].block)
 

@@ -35,7 +35,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, i64, is_tile, shape_of
 from deuteron.passes.carried_values import is_innermost
@@ -76,9 +76,8 @@ class SplitLoops(Optimisation):
     rows: int = 1  # that its dots have at least: where there are fewer, memory is what takes the time
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _split_loops(func, self.rows)
+        for func in functions_in(op):
+            _split_loops(func, self.rows)
 
 
 def _split_loops(func: FuncOp, rows: int) -> None:

@@ -32,7 +32,7 @@ from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.shape import BroadcastOp
@@ -41,7 +41,7 @@ from deuteron.ir.types import is_integer, is_tile, shape_of
 
 def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
     """A copy of the kernel, the only public function, prepared for planning."""
-    kernels = [op for op in module.clone().body.block.ops if isinstance(op, FuncOp) and _is_public(op)]
+    kernels = [func for func in functions_in(module.clone()) if _is_public(func)]
     if len(kernels) != 1:
         raise UsageError(f"a module needs exactly one public function, the kernel; this one has {len(kernels)}")
     ops = nested_ops(kernels[0])

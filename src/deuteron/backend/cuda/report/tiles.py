@@ -24,7 +24,7 @@ from deuteron.ir.around import loops_around
 from deuteron.ir.location import user_location
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark_of
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
@@ -64,7 +64,7 @@ class TileFacts:
 
 def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     """The facts of a module of ttgir."""
-    func = next(op for op in module.ops if isinstance(op, FuncOp))
+    func = functions_in(module)[0]
     info, ops = AxisInfoAnalysis(func), nested_ops(func)
     return TileFacts(
         _limits(ops, info, machine),

@@ -32,7 +32,7 @@ from deuteron.ir.tt.descriptor import (
     TensorDescType,
     descriptor_of,
 )
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttng.cluster import ClusterBarrierOp, ClusterCTARankOp
 from deuteron.ir.types import element_type_of, i32, is_tile, shape_of
@@ -53,9 +53,8 @@ class PlanCTA(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.config.num_ctas == 1:
             return
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _Rewrite(func, self.config.num_ctas).rewrite()
+        for func in functions_in(op):
+            _Rewrite(func, self.config.num_ctas).rewrite()
 
 
 class _Rewrite:

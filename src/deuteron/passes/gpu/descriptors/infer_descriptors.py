@@ -38,7 +38,7 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import MAX_RANK, DescriptorLoadOp, MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
@@ -63,12 +63,11 @@ class InferDescriptors(Optimisation):
         tma = self.config.machine.tma
         if tma is None:
             return
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                loads = [load for load in nested_ops(func, LoadOp) if self._is_operand(load)]
-                rewrite = _Rewrite(func, tma) if loads else None
-                for load in loads:
-                    rewrite.try_load(load)
+        for func in functions_in(op):
+            loads = [load for load in nested_ops(func, LoadOp) if self._is_operand(load)]
+            rewrite = _Rewrite(func, tma) if loads else None
+            for load in loads:
+                rewrite.try_load(load)
 
     def _is_operand(self, load: LoadOp) -> bool:
         """Whether dots by wgmma in a loop read a load, and nothing else does."""

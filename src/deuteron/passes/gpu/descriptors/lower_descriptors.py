@@ -53,7 +53,7 @@ from deuteron.ir.tt.descriptor import (
     DescriptorReduceOp,
     DescriptorStoreOp,
 )
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalStoreOp
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import (
@@ -82,9 +82,8 @@ class LowerDescriptors(ModulePass):
     name = "lower-descriptors"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _lower(func)
+        for func in functions_in(op):
+            _lower(func)
 
 
 def _lower(func: FuncOp) -> None:

@@ -33,7 +33,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import operand_layouts
 from deuteron.ir.ttg.layout import with_layout
@@ -240,10 +240,9 @@ class AssignLayouts(ModulePass):
         op.attributes["ttg.threads-per-warp"] = IntegerAttr(self.config.machine.warp_size, i32)
         op.attributes["ttg.num-ctas"] = IntegerAttr(self.config.num_ctas, i32)
         op.attributes["ttg.target"] = StringAttr(self.config.machine.name)
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _check_parameters(func)
-                _check_element_regions(func)
-                remark_dots(func, self.config)
-                homes, demands = _find_layouts(func, self.config)
-                _Rewrite(func, homes, demands)
+        for func in functions_in(op):
+            _check_parameters(func)
+            _check_element_regions(func)
+            remark_dots(func, self.config)
+            homes, demands = _find_layouts(func, self.config)
+            _Rewrite(func, homes, demands)

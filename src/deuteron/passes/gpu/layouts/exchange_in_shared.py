@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from deuteron.analysis.shared_memory.scratch import IN_SHARED, exchange_route_of, exchanged_bytes
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of
@@ -39,9 +39,9 @@ class ExchangeInShared(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         most = self.config.machine.max_shuffles
-        for func in op.ops if most is not None else ():
+        for func in functions_in(op) if most is not None else ():
             exchanges = [gather for gather in nested_ops(func, GatherOp) if num_shuffles(gather)]
-            if isinstance(func, FuncOp) and sum(map(num_shuffles, exchanges)) > most:
+            if sum(map(num_shuffles, exchanges)) > most:
                 self._mark(exchanges)
 
     def _mark(self, exchanges: list[GatherOp]) -> None:

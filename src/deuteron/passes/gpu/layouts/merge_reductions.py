@@ -18,7 +18,7 @@ from deuteron.analysis.shared_memory.warp_parts import num_parts
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.passes.optimisation import Optimisation
@@ -34,11 +34,10 @@ class MergeReductions(Optimisation):
     name = "merge-reductions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                blocks = dict.fromkeys(reduce.parent for reduce in nested_ops(func, ReduceOp) if _crosses_warps(reduce))
-                for block in blocks:
-                    _merge_in(block)
+        for func in functions_in(op):
+            blocks = dict.fromkeys(reduce.parent for reduce in nested_ops(func, ReduceOp) if _crosses_warps(reduce))
+            for block in blocks:
+                _merge_in(block)
 
 
 def _crosses_warps(op: ReduceOp) -> bool:

@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.analysis.shared_memory.shared_liveness import Buffer, Interval, shared_buffers
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import i32
 
@@ -50,12 +50,11 @@ class AllocateShared(ModulePass):
         total, room = 0, OWN_BYTES * op.attributes["ttg.num-warps"].value.data
         for placed in nested_ops(op):
             placed.attributes.pop(OFFSET, None)  # of a text that has places
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                buffers = with_own_places(shared_buffers(func), room)
-                for buffer, offset in zip(buffers, place(buffers), strict=True):
-                    buffer.op.attributes[OFFSET] = IntegerAttr(offset, i32)
-                    total = max(total, offset + buffer.size)
+        for func in functions_in(op):
+            buffers = with_own_places(shared_buffers(func), room)
+            for buffer, offset in zip(buffers, place(buffers), strict=True):
+                buffer.op.attributes[OFFSET] = IntegerAttr(offset, i32)
+                total = max(total, offset + buffer.size)
         op.attributes[TOTAL] = IntegerAttr(total, i32)
 
 

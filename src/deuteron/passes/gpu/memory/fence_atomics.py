@@ -21,7 +21,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, effects_of
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, MemoryScope, MemorySemantic
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.fence import FenceOp
 from deuteron.ir.types import i32, is_tile
 from deuteron.passes.optimisation import Optimisation
@@ -38,11 +38,10 @@ class FenceAtomics(Optimisation):
     name = "fence-atomics"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                for atomic in reversed(nested_ops(func, AtomicRMWOp | AtomicCASOp)):
-                    if is_tile(atomic.ptr.type):
-                        _fence(atomic)
+        for func in functions_in(op):
+            for atomic in reversed(nested_ops(func, AtomicRMWOp | AtomicCASOp)):
+                if is_tile(atomic.ptr.type):
+                    _fence(atomic)
 
 
 def _fence(atomic: AtomicRMWOp | AtomicCASOp) -> None:

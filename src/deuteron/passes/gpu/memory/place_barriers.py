@@ -22,7 +22,7 @@ from deuteron.analysis.shared_memory.shared_hazards import HazardAnalysis, waits
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.memory.allocate_shared import OFFSET, offset_of
@@ -34,15 +34,14 @@ class PlaceBarriers(ModulePass):
     name = "place-barriers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _order_atomics(func)
-                offsets = {inner: offset_of(inner) for inner in nested_ops(func) if OFFSET in inner.attributes}
-                needed = HazardAnalysis(func, offsets).needs_barrier
-                needed |= GlobalHazards(func, needed, set(filter(waits, offsets))).needs_barrier
-                for inner in nested_ops(func):
-                    if inner in needed:
-                        Builder.before(inner).insert(BarrierOp())
+        for func in functions_in(op):
+            _order_atomics(func)
+            offsets = {inner: offset_of(inner) for inner in nested_ops(func) if OFFSET in inner.attributes}
+            needed = HazardAnalysis(func, offsets).needs_barrier
+            needed |= GlobalHazards(func, needed, set(filter(waits, offsets))).needs_barrier
+            for inner in nested_ops(func):
+                if inner in needed:
+                    Builder.before(inner).insert(BarrierOp())
 
 
 def _order_atomics(func: FuncOp) -> None:

@@ -28,7 +28,7 @@ from deuteron.analysis.shared_memory.scratch import scratch_bytes
 from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of
@@ -52,11 +52,10 @@ class ShortenLives(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                if live_registers(func) > self.config.registers_per_thread:
-                    self._shorten(func)
-                self._convert_when_memory_is_free(func)
+        for func in functions_in(op):
+            if live_registers(func) > self.config.registers_per_thread:
+                self._shorten(func)
+            self._convert_when_memory_is_free(func)
 
     def _shorten(self, func: FuncOp) -> None:
         self._store_early(func)

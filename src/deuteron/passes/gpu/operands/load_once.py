@@ -26,7 +26,7 @@ from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import hints_of_every
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_elementwise
@@ -43,9 +43,8 @@ class LoadOnce(Optimisation):
     name = "load-once"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                _shrink_all(func)
+        for func in functions_in(op):
+            _shrink_all(func)
 
 
 def _shrink_all(func: FuncOp) -> None:

@@ -35,7 +35,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.inference import is_flexible
@@ -75,9 +75,9 @@ class PlaceDotOperands(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
+        for func in functions_in(op):
             dots = nested_ops(func, DotOp)
-            if dots and isinstance(func, FuncOp):
+            if dots:
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
                 for dot in dots:
                     if uses_wgmma(dot, self.config):

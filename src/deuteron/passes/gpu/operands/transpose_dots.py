@@ -29,7 +29,7 @@ from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, num_elements_of, shape_of, tile
 from deuteron.layout.wgmma import M
@@ -54,9 +54,9 @@ class TransposeDots(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
+        for func in functions_in(op):
             dots = nested_ops(func, DotOp)
-            if dots and isinstance(func, FuncOp):
+            if dots:
                 info = AxisInfoAnalysis(func)
                 chosen = [dot for dot in dots if self._pays(dot, info)]
                 for dot in chosen:

@@ -39,7 +39,7 @@ from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
@@ -123,8 +123,8 @@ class DelayDots(Optimisation):
     loads: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and (not self.loads or SPECIALIZED in func.attributes):
+        for func in functions_in(op):
+            if not self.loads or SPECIALIZED in func.attributes:
                 for loop in [inner for inner in nested_ops(func, scf.ForOp) if is_innermost(inner)]:
                     self._delay(loop)
 

@@ -35,7 +35,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.function import FuncOp, function_of
+from deuteron.ir.tt.function import FuncOp, function_of, functions_in
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -231,9 +231,8 @@ class PipelineLoads(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp):
-                self._pipeline_function(func)
+        for func in functions_in(op):
+            self._pipeline_function(func)
 
     def _pipeline_function(self, func: FuncOp) -> None:
         """A loop that is built anew gives new values, which the next one may start with; so the analysis is made again,

@@ -33,7 +33,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
 from deuteron.ir.hints import hints_of_part
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of, with_layout
@@ -80,8 +80,8 @@ class SliceTiles(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         is_carried = False
-        for func in op.ops:
-            if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
+        for func in functions_in(op):
+            if cost_of_all(func) >= self.least_cost:
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
                 if _is_crowded(func):
                     store_after_alloc(func, MANY)

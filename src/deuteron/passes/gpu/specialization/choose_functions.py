@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
@@ -47,8 +47,8 @@ class ChooseSpecialized(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and self._is_possible() and self._is_chosen(func):
+        for func in functions_in(op):
+            if self._is_possible() and self._is_chosen(func):
                 func.attributes[SPECIALIZED] = UnitAttr()
 
     def _is_possible(self) -> bool:

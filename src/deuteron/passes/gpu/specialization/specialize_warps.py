@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import functions_in
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.specialization.bundle_loads import plan_rings
@@ -51,8 +51,8 @@ class SpecializeWarps(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and func.attributes.pop(SPECIALIZED, None) is not None:
+        for func in functions_in(op):
+            if func.attributes.pop(SPECIALIZED, None) is not None:
                 plan = plan_specialization(func, plan_rings(func, self.config.machine), self.config)
                 if plan is not None:
                     Specialization(func, *plan, self.config).rewrite()

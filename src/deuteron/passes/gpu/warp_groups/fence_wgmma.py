@@ -24,7 +24,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.effects import SHARED, WRITE, own_effects
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops, of_kind
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
@@ -42,8 +42,8 @@ class FenceWGMMA(ModulePass):
     name = "fence-wgmma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in op.ops:
-            if isinstance(func, FuncOp) and nested_ops(func, WarpGroupDotOp):
+        for func in functions_in(op):
+            if nested_ops(func, WarpGroupDotOp):
                 needed = _Fences(func).needed
                 for inner in nested_ops(func):
                     if inner in needed:
@@ -52,7 +52,7 @@ class FenceWGMMA(ModulePass):
 
 def check_fences(module: ModuleOp) -> None:
     """Raise IRError where the text of a module reads through a proxy to which what threads stored is not visible."""
-    for func in nested_ops(module, FuncOp):
+    for func in functions_in(module):
         for op in _FencesOfText(func).needed if nested_ops(func, READERS) else ():
             message = f"{op.name} reads what threads have stored, and no ttng.fence_async_shared is in between"
             raise IRError(message, *from_attribute(op.location))

@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of, is_tile
@@ -52,7 +52,7 @@ class OverlapWGMMA(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in nested_ops(op, FuncOp):
+        for func in functions_in(op):
             blocks: dict[Block, list[WarpGroupDotOp]] = {}
             for dot in nested_ops(func, WarpGroupDotOp):
                 if _may_be_in_flight(dot):
