@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.steps import injective_where
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
@@ -38,9 +38,10 @@ from deuteron.analysis.aliasing.differences import Differences
 from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import same_offsets
+from deuteron.analysis.dataflow import Forward
 from deuteron.analysis.shared_memory.shared_hazards import BY_ONE
 from deuteron.analysis.stored_only import is_stored_only
-from deuteron.ir.around import loops_around
+from deuteron.ir.around import Loop, loops_around
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, Kind, own_effects
 from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
@@ -71,10 +72,11 @@ class Access:
 Pending = frozenset[Access]
 
 
-class GlobalHazards:
+class GlobalHazards(Forward[Access]):
     """`needs_barrier`: the ops before which all threads have to wait, besides those before and within which they do."""
 
     def __init__(self, func: FuncOp, waits_before: Set[Operation], waits_within: Set[Operation]):
+        super().__init__()
         self.needs_barrier: set[Operation] = set()
         self._waits_before, self._waits_within = waits_before, waits_within
         self._known = TilePolynomials()
@@ -83,8 +85,7 @@ class GlobalHazards:
         self._differences = Differences(func)
         ops = nested_ops(func)
         self._accesses = {op: found for op in ops if (found := list(_accesses_of(op)))}
-        self._matters = {*self._accesses, *waits_before, *waits_within, *of_kind(ops, (BarrierOp, *REGIONS))}
-        self._relevant: dict[Block, list[Operation]] = {}
+        self._changing = {*self._accesses, *waits_before, *waits_within, *of_kind(ops, (BarrierOp, *REGIONS))}
         self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         if self._may_conflict(_all_of(self._accesses.values())):
             self._block(func.body.block, frozenset())
@@ -97,26 +98,19 @@ class GlobalHazards:
             return any(loops_around(written[0].op))  # it may come after itself
         return bool(written)
 
-    def _block(self, block: Block, pending: Pending) -> Pending:
-        """The few ops of a block that matter are collected once: loops are gone through several times."""
-        if block not in self._relevant:
-            self._relevant[block] = [op for op in block.ops if op in self._matters]
-        for op in self._relevant[block]:
-            pending = self._op(op, pending)
-        return pending
+    def _matters(self, op: Operation) -> bool:
+        return op in self._changing
 
     def _op(self, op: Operation, pending: Pending) -> Pending:
         if isinstance(op, BarrierOp) or op in self._waits_before or op in self.needs_barrier:
             pending = frozenset()
-        if isinstance(op, scf.ForOp | scf.WhileOp):
+        if isinstance(op, Loop):
             return self._loop(op, pending)
         if isinstance(op, REGIONS):
-            begin = frozenset() if isinstance(op, WarpSpecializeOp) else pending
-            ends = [self._block(region.block, begin) for region in op.regions if region.blocks]
-            return frozenset().union(*ends, begin if len(ends) < 2 else ())
+            return self._any_of(op.regions, frozenset() if isinstance(op, WarpSpecializeOp) else pending)
         return self._access(op, pending)
 
-    def _loop(self, loop: scf.ForOp | scf.WhileOp, pending: Pending) -> Pending:
+    def _loop(self, loop: Loop, pending: Pending) -> Pending:
         """With the barriers so far it begins with what it ended with: loops around it only add to what is pending, and
         would follow it as often as 2 to the power of their number.
         """
@@ -125,24 +119,13 @@ class GlobalHazards:
             self.needs_barrier.add(loop)
             pending = frozenset()
         count = len(self.needs_barrier)
-        pending |= self._settled.get((loop, count), frozenset())
-        while True:
-            at_end, following = self._iteration(loop, pending)
-            if following <= pending:
-                if len(self.needs_barrier) == count:
-                    self._settled[loop, count] = pending
-                return at_end
-            pending |= following
+        pending = self._stable(loop, pending | self._settled.get((loop, count), frozenset()))
+        if len(self.needs_barrier) == count:
+            self._settled[loop, count] = pending
+        return self._carried(loop, self._at_end(loop, pending))
 
-    def _iteration(self, loop: scf.ForOp | scf.WhileOp, pending: Pending) -> tuple[Pending, Pending]:
-        """What is pending after the loop, if it ends with this iteration, and what the next one begins with."""
-        if isinstance(loop, scf.ForOp):
-            return pending, self._left_behind(self._block(loop.body.block, pending), loop)
-        asked = self._block(loop.before_region.block, pending)
-        done = self._block(loop.after_region.block, asked)
-        return self._left_behind(asked, loop), self._left_behind(done, loop)
-
-    def _left_behind(self, pending: Pending, loop: Operation) -> Pending:
+    def _carried(self, loop: Loop, pending: Pending) -> Pending:
+        """The accesses of a loop were in an earlier iteration now, or it is over."""
         return frozenset(
             replace(access, past=access.past | {loop}) if loop.is_ancestor(access.op) else access for access in pending
         )

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -15,6 +17,9 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.ttg.ring import RingNextOp
+
+Indexed = TypeVar("Indexed")
+"""A frozen dataclass with the field `index: BufferIndex | None`."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,20 @@ def _previous(value: SSAValue, count: int) -> SSAValue | None:
     step = value.owner
     is_step = isinstance(step, RingNextOp) and value is step.next_index and step.num_slots == count
     return step.index if is_step else None
+
+
+def renamed_in_next_iteration(accesses: Iterable[Indexed], loop: Operation) -> frozenset[Indexed]:
+    """Accesses, each of the buffer at its `index`, as the next iteration of a loop calls their buffers."""
+    return _renamed(accesses, lambda index: in_next_iteration(index, loop))
+
+
+def renamed_after(accesses: Iterable[Indexed], loop: Operation) -> frozenset[Indexed]:
+    """The same after a loop."""
+    return _renamed(accesses, lambda index: after(index, loop))
+
+
+def _renamed(accesses: Iterable[Indexed], rename: Callable[[BufferIndex], BufferIndex | None]) -> frozenset[Indexed]:
+    return frozenset(one if one.index is None else replace(one, index=rename(one.index)) for one in accesses)
 
 
 def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:

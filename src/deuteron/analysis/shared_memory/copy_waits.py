@@ -14,16 +14,17 @@ waited for there. The warps of a partition have no copies of those in front.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
+from deuteron.analysis.dataflow import Forward
 from deuteron.analysis.shared_memory import buffer_index
 from deuteron.analysis.shared_memory.buffer_index import BufferIndex
 from deuteron.errors import IRError
+from deuteron.ir.around import Loop
 from deuteron.ir.effects import READ, SHARED, WRITE, own_effects
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
@@ -36,8 +37,15 @@ from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.mbarrier import AsyncCopyMBarrierArriveOp
 from deuteron.ir.types import i32
 
-LOOPS = (scf.ForOp, scf.WhileOp)
-ORDERING = (*LOOPS, scf.IfOp, WarpSpecializeOp, AsyncCommitGroupOp, AsyncWaitOp, AsyncCopyMBarrierArriveOp)
+ORDERING = (
+    scf.ForOp,
+    scf.WhileOp,
+    scf.IfOp,
+    WarpSpecializeOp,
+    AsyncCommitGroupOp,
+    AsyncWaitOp,
+    AsyncCopyMBarrierArriveOp,
+)
 
 
 @dataclass(frozen=True)
@@ -61,28 +69,23 @@ def check_copies(module: ModuleOp) -> None:
             _Copies(func)
 
 
-class _Copies:
+class _Copies(Forward[Copy]):
     """Follows the copies of a function."""
 
     def __init__(self, func: FuncOp):
+        super().__init__()
         self._most = max((op.num.value.data for op in nested_ops(func, AsyncWaitOp)), default=0)
-        self._relevant: dict[Block, list[Operation]] = {}
         self._after: dict[tuple[Operation, InFlight], InFlight] = {}
         self._block(func.body.block, frozenset())
 
-    def _block(self, block: Block, copies: InFlight) -> InFlight:
-        if block not in self._relevant:
-            self._relevant[block] = [op for op in block.ops if isinstance(op, ORDERING) or _touched(op)]
-        for op in self._relevant[block]:
-            copies = self._op(op, copies)
-        return copies
+    def _matters(self, op: Operation) -> bool:
+        return isinstance(op, ORDERING) or bool(_touched(op))
 
     def _op(self, op: Operation, copies: InFlight) -> InFlight:
-        if isinstance(op, LOOPS):
+        if isinstance(op, Loop):
             return self._loop(op, copies)
         if isinstance(op, scf.IfOp):
-            branches = [self._block(region.block, copies) for region in op.regions if region.blocks]
-            return frozenset().union(*branches, copies if len(branches) < 2 else ())
+            return self._any_of(op.regions, copies)
         if isinstance(op, WarpSpecializeOp):
             for partition in op.partitions:
                 self._block(partition.block, frozenset())
@@ -93,26 +96,15 @@ class _Copies:
             return frozenset(copy for copy in copies if copy.newer < op.num.value.data)
         return frozenset() if isinstance(op, AsyncCopyMBarrierArriveOp) else _access(op, copies)
 
-    def _loop(self, loop: Operation, copies: InFlight) -> InFlight:
+    def _loop(self, loop: Loop, copies: InFlight) -> InFlight:
         """Once for what is in flight: loops in loops would take 2 to the power of their depth."""
         if (loop, copies) not in self._after:
-            self._after[loop, copies] = self._follow_loop(loop, copies)
+            stable = self._stable(loop, copies | _as_carried(loop, copies))
+            self._after[loop, copies] = buffer_index.renamed_after(self._at_end(loop, stable), loop)
         return self._after[loop, copies]
 
-    def _follow_loop(self, loop: Operation, copies: InFlight) -> InFlight:
-        copies |= _as_carried(loop, copies)
-        while True:
-            after = copies
-            for region in loop.regions:
-                after = self._block(region.block, after)
-            after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
-            if after <= copies:
-                return _renamed(self._at_end(loop, copies), lambda index: buffer_index.after(index, loop))
-            copies |= after
-
-    def _at_end(self, loop: Operation, copies: InFlight) -> InFlight:
-        """What is in flight where a loop ends: in front of an iteration, or after the condition of one."""
-        return self._block(loop.before_region.block, copies) if isinstance(loop, scf.WhileOp) else copies
+    def _carried(self, loop: Loop, copies: InFlight) -> InFlight:
+        return buffer_index.renamed_in_next_iteration(copies, loop)
 
 
 def _touched(op: Operation) -> list[SSAValue]:
@@ -155,8 +147,3 @@ def _as_carried(loop: Operation, copies: InFlight) -> InFlight:
                 steps = (index.offset - first.offset) % index.count
                 found.add(replace(copy, index=BufferIndex(index.count, argument, steps)))
     return frozenset(found)
-
-
-def _renamed(copies: InFlight, rename: Callable[[BufferIndex], BufferIndex | None]) -> InFlight:
-    """The copies with the names that indices have elsewhere."""
-    return frozenset(copy if copy.index is None else replace(copy, index=rename(copy.index)) for copy in copies)

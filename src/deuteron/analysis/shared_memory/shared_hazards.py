@@ -18,15 +18,16 @@ of TMA reads until it is waited for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult
+from xdsl.ir import Operation, OpResult
 
+from deuteron.analysis.dataflow import Forward
 from deuteron.analysis.shared_memory import buffer_index
 from deuteron.analysis.shared_memory.buffer_index import BufferIndex
 from deuteron.analysis.shared_memory.scratch import scratch_bytes, stays_in_warp
+from deuteron.ir.around import Loop
 from deuteron.ir.effects import READ, SHARED, WRITE, Effect, Kind, own_effects
 from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.tt.function import FuncOp
@@ -92,39 +93,32 @@ class Access:
 Pending = frozenset[Access]
 
 
-class HazardAnalysis:
+class HazardAnalysis(Forward[Access]):
     """`needs_barrier`: the ops before which all threads have to wait. `offsets` says where the memory of an op is."""
 
     def __init__(self, func: FuncOp, offsets: dict[Operation, int]):
+        super().__init__()
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
         self._shared_by_regions = _before_regions(func)
         ops = nested_ops(func)[1:]
         self._accesses = {op: found for op in ops if (found := self._first_accesses(op))}
-        self._matters = {*self._accesses, *of_kind(ops, ORDERING)}
-        self._relevant: dict[Block, list[Operation]] = {}
+        self._changing = {*self._accesses, *of_kind(ops, ORDERING)}
         self._after: dict[tuple[Operation, Pending, int, bool], Pending] = {}
         self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         self._decides = True
         self._block(func.body.block, frozenset())
 
-    def _block(self, block: Block, pending: Pending) -> Pending:
-        """The few ops of a block that matter are collected once: loops are gone through several times."""
-        if block not in self._relevant:
-            self._relevant[block] = [op for op in block.ops if op in self._matters]
-        for op in self._relevant[block]:
-            pending = self._op(op, pending)
-        return pending
+    def _matters(self, op: Operation) -> bool:
+        return op in self._changing
 
     def _op(self, op: Operation, pending: Pending) -> Pending:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
+        if isinstance(op, Loop):
             return self._loop(op, pending)
         if isinstance(op, scf.IfOp):
-            branches = [self._block(region.block, pending) for region in op.regions if region.blocks]
-            return frozenset().union(*branches, pending if len(branches) < 2 else ())
+            return self._any_of(op.regions, pending)
         if isinstance(op, WarpSpecializeOp):
-            begin = _in_flight(pending)
-            return frozenset().union(*(self._block(region.block, begin) for region in op.regions))
+            return self._any_of(op.regions, _in_flight(pending))
         if isinstance(op, BarrierOp):
             return _in_flight(pending)
         if isinstance(op, WarpGroupDotWaitOp):
@@ -137,49 +131,37 @@ class HazardAnalysis:
             return _overtaken(pending, WRITE)
         return self._access(op, pending)
 
-    def _loop(self, loop: Operation, pending: Pending) -> Pending:
+    def _loop(self, loop: Loop, pending: Pending) -> Pending:
         """Once for what is pending and the barriers so far: loops in loops would take 2 to the power of their depth."""
         key = loop, pending, len(self.needs_barrier), self._decides
         if key not in self._after:
             self._after[key] = self._follow_loop(loop, pending)
         return self._after[key]
 
-    def _follow_loop(self, loop: Operation, pending: Pending) -> Pending:
+    def _follow_loop(self, loop: Loop, pending: Pending) -> Pending:
         """Where a barrier has to be is decided when it is known what every iteration may meet: one that the first few
         seem to need can be saved by one before it that later ones need.
         """
         while True:
-            stable = self._stable(loop, pending)
+            stable = self._settle(loop, pending)
             count = len(self.needs_barrier)
             if self._decides:
                 self._body(loop, stable)
             if count == len(self.needs_barrier):
-                return _renamed(self._at_end(loop, stable), lambda index: buffer_index.after(index, loop))
+                return buffer_index.renamed_after(self._at_end(loop, stable), loop)
 
-    def _at_end(self, loop: Operation, pending: Pending) -> Pending:
-        """What is pending where a loop ends: in front of an iteration, or after the condition of one."""
-        return self._block(loop.before_region.block, pending) if isinstance(loop, scf.WhileOp) else pending
-
-    def _stable(self, loop: Operation, pending: Pending) -> Pending:
+    def _settle(self, loop: Loop, pending: Pending) -> Pending:
         """The accesses that an iteration may meet, given the barriers so far. With these, loops around it only add to
         what is pending.
         """
         key = loop, len(self.needs_barrier)
-        pending |= self._settled.get(key, frozenset())
         decides, self._decides = self._decides, False
-        while True:
-            after = self._body(loop, pending)
-            after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
-            if after <= pending:
-                self._decides = decides
-                self._settled[key] = pending
-                return pending
-            pending = pending | after
+        self._settled[key] = self._stable(loop, pending | self._settled.get(key, frozenset()))
+        self._decides = decides
+        return self._settled[key]
 
-    def _body(self, loop: Operation, pending: Pending) -> Pending:
-        for region in loop.regions:
-            pending = self._block(region.block, pending)
-        return pending
+    def _carried(self, loop: Loop, pending: Pending) -> Pending:
+        return buffer_index.renamed_in_next_iteration(pending, loop)
 
     def _access(self, op: Operation, pending: Pending) -> Pending:
         accesses = self._accesses[op]
@@ -260,10 +242,3 @@ def _waited(pending: Pending, kind: Kind, left: int, by_one: bool = False) -> Pe
         return is_one and access.in_flight >= left
 
     return frozenset(replace(access, in_flight=None) if is_over(access) else access for access in pending)
-
-
-def _renamed(pending: Pending, rename: Callable[[BufferIndex], BufferIndex | None]) -> Pending:
-    """The accesses with the names that indices have elsewhere."""
-    return frozenset(
-        access if access.index is None else replace(access, index=rename(access.index)) for access in pending
-    )
