@@ -65,6 +65,7 @@ STATEMENTS = [
     "from triton.language.extra.cuda.utils import num_threads; from triton.language.extra.cuda.gdc import gdc_wait",
     "from triton.language.extra.libdevice import fast_tanhf; from triton.language.target_info import is_hip_cdna4",
     "import triton.language as tl; tl._experimental_descriptor_load; tl.core._experimental_make_tensor_descriptor",
+    "from triton.testing import _summarize_statistics as f; assert f((3.0, 1.0, 2.0), [0.5, 0.25], '') == [2.0, 1.5]",
     "from triton.testing import set_gpu_clock, nvsmi; from triton.tools.ragged_tma import load_ragged",
     "from triton._internal_testing import is_cuda, is_hip, is_hopper_or_newer; assert not is_cuda() and not is_hip()",
     "from triton._utils import get_primitive_bitwidth; assert get_primitive_bitwidth('bf16') == 16",

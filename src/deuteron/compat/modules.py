@@ -52,6 +52,7 @@ from deuteron.runtime import driver as active_driver
 from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver import Driver
 from deuteron.runtime.driver_base import DriverBase
+from deuteron.testing import bench
 
 # The version of the language that is spoken here; programs compare it.
 TRITON_VERSION = "3.9.0"
@@ -76,7 +77,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton._C.libtriton": {},
         "triton._C.libtriton.ir": IR_NAMES,
         "triton._C.libtriton.nvidia": cublas.NAMES,
-        "triton.testing": _public(testing),
+        "triton.testing": _public(testing) | {"_summarize_statistics": bench.summarise},
         "triton._internal_testing": TEST_NAMES,
         "triton.ops": {},
         "triton.ops.matmul_perf_model": PERF_MODEL_NAMES,
