@@ -8,6 +8,7 @@ from backend.cuda.fake_driver import FakeDriver
 
 from deuteron.backend import devices
 from deuteron.backend.cuda.launch.libcuda import CudaDriver
+from deuteron.errors import UsageError
 from deuteron.options import Target
 from deuteron.runtime import cuda_device, driver
 from deuteron.runtime.driver import Driver
@@ -76,6 +77,21 @@ def test_the_device_interface_is_torchs_where_it_uses_cuda(api, monkeypatch):
     cuda = SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 0)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     assert driver.active.get_device_interface() is cuda
+
+
+def test_times_on_the_cpu_as_do_bench_takes_them(monkeypatch):
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    interface, cache = driver.active.get_device_interface(), driver.active.get_empty_cache_for_benchmark()
+    begin, end = (interface.Event(enable_timing=True) for _ in range(2))
+    with pytest.raises(UsageError, match="call record"):
+        begin.elapsed_time(end)
+    cache[0] = 1
+    begin.record()
+    driver.active.clear_cache(cache)
+    end.record()
+    interface.synchronize()
+    assert 0 < begin.elapsed_time(end) < 60_000
+    assert end.query() and cache[0] == 0 and cache.zero_() is cache
 
 
 def test_properties_of_a_device(api):

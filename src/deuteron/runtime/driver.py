@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from deuteron.backend.devices import CPU, device_target
 from deuteron.compiler import resolve_target
+from deuteron.errors import UsageError
 from deuteron.options import Target
 from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver_base import DriverBase
@@ -26,8 +28,31 @@ _EMPTIED_BYTES = 32 << 20  # what is written between timings: more than a core's
 _KILOHERTZ = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
 
 
+class CPUEvent:
+    """A moment, as `torch.cuda.Event` is one: `begin.elapsed_time(end)` says the milliseconds between two."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
+        self._seconds: float | None = None
+
+    def record(self, stream: Any = None) -> None:
+        self._seconds = perf_counter()
+
+    def elapsed_time(self, end: CPUEvent) -> float:
+        if self._seconds is None or end._seconds is None:
+            raise UsageError("Time passes between two events that were recorded: call record() of both first.")
+        return (end._seconds - self._seconds) * 1000
+
+    def synchronize(self) -> None:
+        """What was launched before it has ended."""
+
+    def query(self) -> bool:
+        return True
+
+
 class CPUDeviceInterface:
     """The calls of `torch.cuda` that launching and timing code makes, for a device that has no queue."""
+
+    Event = CPUEvent
 
     @staticmethod
     def current_device() -> int:
@@ -48,6 +73,14 @@ class CPUDeviceInterface:
     @staticmethod
     def synchronize(device: int | None = None) -> None:
         """Launches have ended when they return."""
+
+
+class EmptiedCache(bytearray):
+    """Memory that a timing overwrites, so that nothing else is left in the caches."""
+
+    def zero_(self) -> EmptiedCache:
+        self[:] = bytes(len(self))
+        return self
 
 
 class CPUProperties:
@@ -103,10 +136,10 @@ class Driver(DriverBase):
         return CPUDeviceInterface
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        return bytearray(_EMPTIED_BYTES)
+        return EmptiedCache(_EMPTIED_BYTES)
 
     def clear_cache(self, cache: Any) -> None:
-        cache[:] = bytes(len(cache))
+        cache.zero_()
 
     @staticmethod
     def is_active() -> bool:
