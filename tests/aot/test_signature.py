@@ -78,7 +78,27 @@ def test_a_value_makes_a_constexpr_of_any_parameter():
         ("i32:", [X], "the hint is ''"),
         ("*fp16:1", [X], "only integers can be hinted :1"),
         ("fp32:16", [X], "only pointers, integers and descriptors can be hinted :16"),
-        ("*fp32,,", [X, N, BLOCK], "parameter 'n': expected a type or a value"),
+        ("*fp32,, 64", [X, N, BLOCK], "--signature:1:7: error: a type or a value is missing here, or there is a comma"),
+        (
+            "*fp32, i32,",
+            [X, N],
+            "--signature:1:12: error: a type or a value is missing here, or there is a comma too many",
+        ),
+        (
+            ",*fp32, i32",
+            [X, N],
+            "--signature:1:1: error: a type or a value is missing here, or there is a comma too many",
+        ),
+        (
+            "*fp32, (i32,, i32)",
+            [X, N],
+            "--signature:1:13: error: a type or a value is missing here, or there is a comma",
+        ),
+        (
+            "*fp32, (,)",
+            [X, N],
+            "--signature:1:9: error: a type or a value is missing here, or there is a comma too many",
+        ),
         ("i32:16", [BLOCK], "it is a tl.constexpr and takes a value"),
         ("relu", [BLOCK], "or a quoted string), got relu"),
     ],
@@ -89,6 +109,12 @@ def test_errors_point_at_the_element(text: str, params: list[Param], message: st
     assert message in str(caught.value)
     assert caught.value.location.file == "--signature"
     assert "^" in str(caught.value)
+
+
+def test_a_kernel_without_parameters_has_an_empty_signature():
+    assert parse_signature(" ", [], "k").arguments == ()
+    with pytest.raises(UsageError, match="the signature has 0 elements, kernel 'k' has 2 parameters"):
+        parse_signature("", [X, N], "k")
 
 
 def test_the_caret_is_under_the_element_of_a_later_line():

@@ -112,7 +112,8 @@ def parse_signature(text: str, params: Sequence[KernelParameter], kernel_name: s
     """The signature that a text gives for a kernel; raises UsageError that points into the text."""
     source = OptionText("--signature", text)
     _check_closed(source)
-    elements = list(_elements(text))
+    elements = list(_elements(text)) if text.strip() else []
+    _check_none_is_empty(source, elements)
     _check_count(source, elements, params, kernel_name)
     pairs = zip(elements, params, strict=True)
     found = {param.name: _parameter(source, element, param.name, param) for element, param in pairs}
@@ -128,7 +129,9 @@ def _parameter(source: OptionText, element: Element, name: str, param: KernelPar
     if not element.text.endswith(")"):
         message = f"parameter '{name}': expected a tuple such as (*fp32, i32), got {element.text}"
         raise source.error(message, element.offset, len(element.text))
-    parts = [part for part in _elements(element.text[1:-1], element.offset + 1) if part.text]
+    *parts, last = _elements(element.text[1:-1], element.offset + 1)
+    parts += [last] * bool(last.text)  # (*fp32,) is a tuple too
+    _check_none_is_empty(source, parts)
     fields = [match.group(1) if (match := _FIELD.match(part.text)) else None for part in parts]
     if any(fields) and not all(fields):
         message = f"parameter '{name}': all items of a tuple have names, or none"
@@ -176,6 +179,12 @@ def _check_closed(source: OptionText) -> None:
         raise source.error(f"this {source.text[opened[-1]]} is not closed", opened[-1])
 
 
+def _check_none_is_empty(source: OptionText, elements: Sequence[Element]) -> None:
+    for element in elements:
+        if not element.text:
+            raise source.error("a type or a value is missing here, or there is a comma too many", element.offset)
+
+
 def _check_count(source: OptionText, elements: list[Element], params: Sequence[KernelParameter], kernel: str) -> None:
     names = [param.name for param in params]
     counts = f"the signature has {_counted(elements, 'element')}, kernel '{kernel}' has {_counted(names, 'parameter')}"
@@ -195,8 +204,6 @@ def _argument(source: OptionText, element: Element, name: str, param: KernelPara
     """The argument; its index and its own name are known once all have been read."""
     text = element.text
     try:
-        if not text:
-            raise UsageError("expected a type or a value")
         value = _value(text, param.is_constexpr)
         if value is not _NO_VALUE:
             return Argument(0, name, text, None, value=value)

@@ -184,18 +184,21 @@ def _signature(variant: Variant, function: Function) -> str:
 
 def _element(variant: Variant, function: Function, param: Parameter) -> str:
     name = param.name
-    group, text = _asked(variant, function, name)
+    group, text = _asked(variant, function, param)
     try:
         (argument,) = parse_signature(text, [param], variant.name).params.values()
     except UsageError as error:
         raise DeclarationError(error.message, group, name) from None
     if group == "types" and not isinstance(argument, tuple) and argument.type is None:
+        if param.is_constexpr:
+            raise DeclarationError(f"'{name}' is a tl.constexpr: give its value under constexprs", group, name)
         raise DeclarationError(f"the type of '{name}' is a text such as \"*fp16:16\", got {text!r}", group, name)
     return text
 
 
-def _asked(variant: Variant, function: Function, name: str) -> tuple[str, str]:
+def _asked(variant: Variant, function: Function, param: Parameter) -> tuple[str, str]:
     """The group of the declaration that a parameter is in, and its element of a signature."""
+    name = param.name
     if name in variant.types and name in variant.constexprs:
         raise DeclarationError(f"'{name}' is among the types and the constexprs", "constexprs", name)
     if name in variant.types:
@@ -204,7 +207,11 @@ def _asked(variant: Variant, function: Function, name: str) -> tuple[str, str]:
         return "constexprs", value_text(variant.constexprs[name])
     default = function.signature.parameters[name].default
     if default is function.signature.empty:
-        raise DeclarationError(f"nothing is said of parameter '{name}' of kernel '{variant.name}'", "name")
+        raise DeclarationError(
+            f"nothing is said of parameter '{name}' of kernel '{variant.name}': "
+            f"give it {'a value under constexprs' if param.is_constexpr else 'a type under types'}",
+            "name",
+        )
     return "constexprs", value_text(default)
 
 
