@@ -77,6 +77,37 @@ def test_neutral_operands(check, op, type, value):
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "operands"),
+    [("addi", "subi", "%x, %y"), ("addi", "subi", "%y, %x"), ("subi", "addi", "%x, %y")],
+)
+def test_what_is_added_and_subtracted(check, first, second, operands):
+    """The last tap of a convolution is aligned as its first element is."""
+    check(
+        [Fold()],
+        "%x: tensor<4xi32>",
+        f"""
+        // CHECK:     "tt.print"(%x)
+        %y = "arith.constant"() <{{value = dense<3> : tensor<4xi32>}}> : () -> tensor<4xi32>
+        %z = "arith.constant"() <{{value = dense<3> : tensor<4xi32>}}> : () -> tensor<4xi32>
+        %s = "arith.{first}"({operands}) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+        %r = "arith.{second}"(%s, %z) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+        use %r : tensor<4xi32>""",
+    )
+
+
+def test_what_is_subtracted_of_is_not_what_was_added(check):
+    check(
+        [Fold()],
+        "%x: i32, %y: i32",
+        """
+        // CHECK: %r = "arith.addi"(%s, %x)
+        %s = "arith.subi"(%x, %y) : (i32, i32) -> i32
+        %r = "arith.addi"(%s, %x) : (i32, i32) -> i32
+        use %r : i32""",
+    )
+
+
+@pytest.mark.parametrize(
     ("op", "value"), [("addf", "0.0"), ("subf", "-0.0"), ("mulf", "0.0"), ("mulf", "2.0"), ("divf", "2.0")]
 )
 def test_what_is_not_exact_stays(check, op, value):

@@ -7,6 +7,7 @@ approximate (exp, log, sin ...) are left to the target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 from math import copysign
 
 from xdsl.dialects import arith, math
@@ -73,13 +74,28 @@ def _with_constant_rhs(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) 
 
 
 def _fold_addi(op: Operation, x: SSAValue, constant: SSAValue) -> Folded:
+    """x - y + y is x: of taps at `i + tap - (TAPS - 1)`, the last is aligned as i is then."""
+    if isinstance(x.owner, arith.SubiOp) and _are_equal(x.owner.rhs, constant):
+        return [x.owner.lhs]
     return [x] if constant_value(constant) == 0 else None
 
 
 def _fold_subi(op: Operation, lhs: SSAValue, rhs: SSAValue) -> Folded:
     if lhs is rhs:
         return _zero(op)
-    return [lhs] if constant_value(rhs) == 0 else None
+    return [lhs] if constant_value(rhs) == 0 else _other_summand(lhs.owner, rhs)
+
+
+def _other_summand(op: object, summand: SSAValue) -> Folded:
+    """x, where an op is x + y or y + x."""
+    if not isinstance(op, arith.AddiOp):
+        return None
+    return next(([x] for x, y in permutations(op.operands) if _are_equal(y, summand)), None)
+
+
+def _are_equal(one: SSAValue, other: SSAValue) -> bool:
+    number = constant_value(one)
+    return one is other or number is not None and number == constant_value(other)
 
 
 def _fold_muli(op: Operation, x: SSAValue, constant: SSAValue) -> Folded:
