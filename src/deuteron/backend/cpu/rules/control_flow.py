@@ -7,8 +7,8 @@ for k in range(n):              i = phi [0], [i + 1]; total = phi [0], [total + 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
@@ -19,7 +19,7 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Scalar, Transpose, While
 from deuteron.backend.cpu.plan.region import Region
-from deuteron.backend.cpu.plan.reuse import reuse_of
+from deuteron.backend.cpu.plan.reuse import Reuse, reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.rules.awaited import ask_for_stores
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
@@ -27,7 +27,7 @@ from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, r
 from deuteron.backend.cpu.rules.few_rows import begin_few_rows, begin_few_rows_step, keep_whole, unless_computed
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
-from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
+from deuteron.backend.cpu.rules.reused import Kept, begin_reuse, begin_step, unless_packed
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
 from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
@@ -91,56 +91,76 @@ def _emit_scalar(ctx: Context, item: Scalar) -> None:
 
 
 def _emit_for(ctx: Context, item: For) -> None:
-    """Scalars are carried, and what the inductions have advanced by."""
-    op, block = item.op, item.op.body.block
+    """Scalars are carried, and what inductions have advanced by; the numbers of iteration and step where they count."""
+    op, block, outer_step = item.op, item.op.body.block, ctx.step
     tiles = advancing(ctx, block.args[1:])
     bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
     starts = [ctx.scalar(value) for value in scalars(op.iter_args)]
     starts += [const(total_type(argument), 0) for argument in tiles]
-    reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
-    first = [bounds[0], *starts]
-    across = rows_across_lines(ctx, item, lambda: bind_carried(ctx, block.args, tiles, first))
-    kept = {reuse: begin_reuse(ctx, reuse, bounds, across.get(reuse)) for reuse in reuses}
-    directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
-    computed = begin_few_rows(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
-    kept = keep_whole(ctx, computed, kept)
-    begins_sums = any(isinstance(inner, Dot) and inner.begins_sums for inner in item.body.items)
-    awaiting = [inner for inner in item.body.items if isinstance(inner, Dot) and inner.awaited]
-    counts_iterations = bool(reuses or directs or computed or begins_sums or awaiting)
-    num_counts = (item.steps > 1) + counts_iterations
-    starts += [const("i64", 0)] * num_counts
-    strips = _open_strips(ctx, item, bounds, starts)
-    loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, starts, hint=_name(item))
-    carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
-    ctx.step = _step(ctx, strips or loop, loop.carried[-1], item.steps) if item.steps > 1 else None
-    if begins_sums:
-        is_first = ctx.emitter.innermost().icmp("ult", loop.carried[-2], const("i64", item.steps))
+    known = _find_out(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, [bounds[0], *starts]))
+    zeros = [const("i64", 0)] * (known.is_by_iteration + (item.steps > 1))
+    strips = _open_strips(ctx, item, bounds, [*starts, *zeros])
+    loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, [*starts, *zeros], hint=_name(item))
+    carried, counts = loop.carried[: len(starts)], loop.carried[len(starts) :]
+    ctx.step = _step(ctx, strips or loop, counts[-1], item.steps) if item.steps > 1 else None
+    if known.begins_sums:
+        is_first = ctx.emitter.innermost().icmp("ult", counts[0], const("i64", item.steps))
         ctx.step = replace(ctx.step, is_first=is_first)
     ctx.bind_block(block)
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
-    for reuse, of_loop in kept.items():
-        begin_step(ctx, reuse, loop.carried[-2], of_loop)
-    for dot in awaiting:
-        ask_for_stores(ctx, dot, loop.carried[-2])
-    if directs:
-        begin_direct_step(ctx, directs, loop.carried[-2])
-    if computed:
-        begin_few_rows_step(ctx, computed, loop.carried[-2])
+    if known.is_by_iteration:
+        known.begin_iteration(ctx, counts[0])
     if ctx.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
     following = [ctx.scalar(value) for value in scalars(block.last_op.operands)]
     following += [advanced(ctx, argument) for argument in tiles]
-    following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if counts_iterations else []
+    following += [ctx.emitter.innermost().add(counts[0], const("i64", 1))] if known.is_by_iteration else []
     following += [_next_step(ctx, ctx.step)] if item.steps > 1 else []
     if strips:
         results = close_strips(ctx.emitter, ctx.countdown, strips, following, leave)
     else:
         results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step
-    results = results[: len(carried)]
-    bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in tiles], results)
+    bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in tiles], results[: len(starts)])
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is found out before a loop of its iterations, by their numbers: where operands are `kept`, in how many A is
+    read directly, or the product is `computed` already, what is `awaited`, and whether the first one begins sums.
+    """
+
+    kept: dict[Reuse, Kept]
+    directs: dict[Dot, Value]
+    computed: dict[Dot, Value]
+    awaited: Sequence[Dot]
+    begins_sums: bool
+
+    @property
+    def is_by_iteration(self) -> bool:
+        return bool(self.kept or self.directs or self.computed or self.awaited or self.begins_sums)
+
+    def begin_iteration(self, ctx: Context, number: Value) -> None:
+        for reuse, of_loop in self.kept.items():
+            begin_step(ctx, reuse, number, of_loop)
+        for dot in self.awaited:
+            ask_for_stores(ctx, dot, number)
+        begin_direct_step(ctx, self.directs, number)
+        begin_few_rows_step(ctx, self.computed, number)
+
+
+def _find_out(ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]) -> _Known:
+    """`bind_first` binds the values of the first iteration."""
+    reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
+    across = rows_across_lines(ctx, item, bind_first)
+    kept = {reuse: begin_reuse(ctx, reuse, bounds, across.get(reuse)) for reuse in reuses}
+    directs = begin_direct(ctx, item, bounds, bind_first)
+    computed = begin_few_rows(ctx, item, bounds, bind_first)
+    dots = [inner for inner in item.body.items if isinstance(inner, Dot)]
+    awaited, begins_sums = [dot for dot in dots if dot.awaited], any(dot.begins_sums for dot in dots)
+    return _Known(keep_whole(ctx, computed, kept), directs, computed, awaited, begins_sums)
 
 
 def _open_strips(ctx: Context, item: For, bounds: Sequence[Value], starts: Sequence[Value]) -> Strips | None:
