@@ -116,7 +116,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
     """The module's only public function."""
     from deuteron.ir.tt.function import functions_in
 
-    kernels = [op for op in functions_in(module) if not _is_private(op)]
+    kernels = [func for func in functions_in(module) if not func.is_private]
     if len(kernels) != 1:
         names = ", ".join(op.sym_name.data for op in kernels) or "none"
         raise UsageError(f"a module of tile IR needs exactly one public function, the kernel, got {names}")
@@ -132,10 +132,6 @@ def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
     )
     signless = (replace(param, is_signless=param.type.lstrip("*").startswith("i")) for param in params)
     return kernel.sym_name.data, tuple(signless)
-
-
-def _is_private(op) -> bool:
-    return op.sym_visibility is not None and op.sym_visibility.data == "private"
 
 
 def signature_type(type: Attribute) -> str:

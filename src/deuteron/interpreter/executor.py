@@ -153,7 +153,7 @@ def _attach_location(error: DeuteronError, op: Operation) -> None:
 
 def kernel_of(module: ModuleOp) -> FuncOp:
     """The public function of a module."""
-    public = [f for f in functions_in(module) if f.sym_visibility is None or f.sym_visibility.data == "public"]
+    public = [func for func in functions_in(module) if not func.is_private]
     if len(public) != 1:
         names = ", ".join(f.sym_name.data for f in public) or "none"
         raise UsageError(f"Expected a module with one public tt.func, got {names}.")

@@ -40,8 +40,7 @@ def _check_function(op: FuncOp) -> None:
     for block in op.body.blocks:
         if isinstance(block.last_op, ReturnOp):
             _compare("tt.return gives", block.last_op.operands, f"@{op.sym_name.data}", outputs)
-    is_private = op.sym_visibility is not None and op.sym_visibility.data == "private"
-    if outputs and not is_private:
+    if outputs and not op.is_private:
         raise VerifyException(f"a kernel returns nothing, @{op.sym_name.data} returns {_listed(outputs)}")
 
 

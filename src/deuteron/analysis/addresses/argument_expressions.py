@@ -14,9 +14,9 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, SSAValue
 
+from deuteron.analysis.aliasing.points_to import is_argument
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp, TruncIOp
-from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_float, is_tile, pointee_of
 
@@ -33,8 +33,7 @@ def expression_of(value: SSAValue) -> Expression | None:
     if number is not None:
         return ("constant", number)
     if isinstance(value, BlockArgument):
-        is_argument = isinstance(value.block.parent_op(), FuncOp)
-        return ("argument", value.index, bit_width_of(value.type)) if is_argument else None
+        return ("argument", value.index, bit_width_of(value.type)) if is_argument(value) else None
     op = value.owner
     if isinstance(op, ExtSIOp):
         return expression_of(op.input)

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Monomial, Polynomial, coordinate
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
+from deuteron.analysis.aliasing.points_to import is_argument
 from deuteron.ir.arith import CmpIOp, constant_value
-from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.types import is_pointer
 
@@ -214,16 +214,8 @@ def _are_offsets(dimensions: Sequence[Dimension]) -> bool:
 
 def _is_base(monomial: Iterable[Atom]) -> bool:
     atoms = list(monomial)
-    return len(atoms) == 1 and _is_of_kernel(atoms[0]) and is_pointer(atoms[0].value.type)
+    return len(atoms) == 1 and is_argument(atoms[0].value) and is_pointer(atoms[0].value.type)
 
 
 def _is_argument(atom: Atom) -> bool:
-    return _is_of_kernel(atom) and not is_pointer(atom.value.type)
-
-
-def _is_of_kernel(atom: Atom) -> bool:
-    return isinstance(atom.value, BlockArgument) and isinstance(_parent(atom.value), FuncOp)
-
-
-def _parent(argument: BlockArgument) -> Operation | None:
-    return argument.block.parent_op()
+    return is_argument(atom.value) and not is_pointer(atom.value.type)

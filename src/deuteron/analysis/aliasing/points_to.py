@@ -72,11 +72,10 @@ def points_to(pointer: SSAValue | None) -> Targets:
     return Targets(frozenset(arguments))
 
 
-def is_argument(value: SSAValue) -> bool:
+def is_argument(value: SSAValue | None) -> bool:
     """Whether it is an argument of a kernel: those of other functions may be anything."""
     func = value.block.parent_op() if isinstance(value, BlockArgument) else None
-    is_private = isinstance(func, FuncOp) and func.sym_visibility is not None and func.sym_visibility.data == "private"
-    return isinstance(func, FuncOp) and not is_private
+    return isinstance(func, FuncOp) and not func.is_private
 
 
 def _moves(value: SSAValue) -> bool:

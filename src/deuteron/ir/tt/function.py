@@ -73,6 +73,11 @@ class FuncOp(IRDLOperation):
     def args(self) -> Sequence[SSAValue]:
         return self.body.blocks[0].args
 
+    @property
+    def is_private(self) -> bool:
+        """Whether it is there to be called only; else it is a kernel."""
+        return self.sym_visibility is not None and self.sym_visibility.data == "private"
+
     def arg_divisibility(self, index: int) -> int:
         """What `tt.divisibility` promises of an argument (of a pointer: its address in bytes), 1 if nothing."""
         if self.arg_attrs is None:

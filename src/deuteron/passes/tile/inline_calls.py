@@ -57,5 +57,5 @@ class InlineCalls(ModulePass):
         for function in functions.values():
             _inline_calls(function, functions, ())
         for function in functions.values():
-            if function.sym_visibility is not None and function.sym_visibility.data == "private":
+            if function.is_private:
                 op.body.block.erase_op(function)

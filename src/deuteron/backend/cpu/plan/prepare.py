@@ -41,7 +41,7 @@ from deuteron.ir.types import is_integer, is_tile, shape_of
 
 def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
     """A copy of the kernel, the only public function, prepared for planning."""
-    kernels = [func for func in functions_in(module.clone()) if _is_public(func)]
+    kernels = [func for func in functions_in(module.clone()) if not func.is_private]
     if len(kernels) != 1:
         raise UsageError(f"a module needs exactly one public function, the kernel; this one has {len(kernels)}")
     ops = nested_ops(kernels[0])
@@ -56,10 +56,6 @@ def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
         elif isinstance(op, MapElementwiseOp) and op.pack.value.data > 1:
             _copy_inductions(op, inductions)
     return kernels[0]
-
-
-def _is_public(op: FuncOp) -> bool:
-    return op.sym_visibility is None or op.sym_visibility.data == "public"
 
 
 def _induction_values(op: scf.ForOp) -> Iterator[SSAValue]:

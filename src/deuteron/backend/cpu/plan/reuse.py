@@ -23,7 +23,7 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.points_to import Targets, is_argument
 from deuteron.analysis.aliasing.written_arguments import could_be_apart, rely_on_apart
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
 from deuteron.backend.cpu.plan.region import Region
@@ -34,7 +34,6 @@ from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
-from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_of
@@ -144,7 +143,7 @@ class _Slice:
     def _sources(self, value: SSAValue) -> list[SSAValue] | None:
         """What a value is computed from, after a scalar from before the loop has been entered; None: not known."""
         if not is_tile(value.type) and not is_defined_in(value, self._loop):
-            if not _is_argument(value) and constant_value(value) is None:
+            if not is_argument(value) and constant_value(value) is None:
                 self._key[value] = None
             return [] if is_integer(value.type) or is_float(value.type) or is_pointer(value.type) else None
         if isinstance(value, BlockArgument):
@@ -164,7 +163,3 @@ class _Slice:
         if value.index == 0:
             return []
         return [self._loop.iter_args[value.index - 1], block.last_op.operands[value.index - 1]]
-
-
-def _is_argument(value: SSAValue) -> bool:
-    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)

@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.aliasing.points_to import Targets, points_to
+from deuteron.analysis.aliasing.points_to import Targets, is_argument, points_to
 from deuteron.analysis.aliasing.written_arguments import touched_arguments
 from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan import ops
@@ -34,8 +33,7 @@ from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.effects import READ, effects_inside
-from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import shape_of
 
 # Neighbours in memory that a program writes: lines of the cache, of which only the first and the last are not full.
 MIN_ROW_BYTES = 256
@@ -124,7 +122,7 @@ def _limit(steps: Steps, store: _Store, axis: int) -> SSAValue | None:
             pending += op.operands
         elif isinstance(op, CmpIOp) and op.predicate_name in ("slt", "ult"):
             number, limit = op.operands[0], ops.forwarded(op.operands[1])
-            if _grows_along(steps, number, axis, rank) and _is_argument(limit):
+            if _grows_along(steps, number, axis, rank) and is_argument(limit):
                 return limit
     return None
 
@@ -133,11 +131,6 @@ def _grows_along(steps: Steps, value: SSAValue, axis: int, rank: int) -> bool:
     """Whether a tile in the nest's dimensions counts up along one of them."""
     shape = shape_of(value.type)
     return len(shape) == rank and shape[axis] > 1 and steps.along(value, identity_index(shape), axis) == 1
-
-
-def _is_argument(value: SSAValue) -> bool:
-    is_parameter = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
-    return is_parameter and not is_tile(value.type)
 
 
 def _num_iterations(loop: For | While) -> int:
