@@ -78,23 +78,17 @@ def run(
     generic: bool = False,
 ) -> str:
     """The text of a module after passes; what is printed between them goes to stderr."""
-    from deuteron.backend import get_backend  # deferred: all this brings xDSL
-    from deuteron.compiler.driver import resolve_target
-    from deuteron.ir.text import parse_module, print_module
+    from deuteron.ir.text import parse_module, print_module  # deferred: all this brings xDSL
     from deuteron.ir.verifier import check_input, verify_ir
     from deuteron.passes import run_passes
-    from deuteron.passes.by_name import parse_passes, pass_class
+    from deuteron.passes.by_name import pass_class
 
     form = locations, generic
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # so that errors show its lines
     module = parse_module(text, file)
     check_input(module, file)
-    known = resolve_target(target or _target_of(module))
-    backend = get_backend(known)
     given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
-    options = backend.make_options(_agreed(module, {name: value for name, value in given.items() if value is not None}))
-    backend.check(known, options)
-    chosen = parse_passes(passes, backend.pipelines(known, options), backend.pass_objects(known, options))
+    chosen = _chosen(passes, module, target, {name: value for name, value in given.items() if value is not None})
     for name in {*print_before, *print_after, *disable} - {ALL}:
         pass_class(name)
     for one in chosen:
@@ -107,6 +101,19 @@ def run(
             _show_lines(one.name, [line for line in _remark_lines(module) if line not in before])
         _show(module, one, "after", print_after, form)
     return print_module(module, *form)
+
+
+def _chosen(passes: str, module: ModuleOp, target: str | None, given: dict[str, int]) -> Sequence[ModulePass]:
+    """The passes with these names, configured for a target."""
+    from deuteron.backend import get_backend  # deferred: all this brings xDSL
+    from deuteron.compiler.driver import resolve_target
+    from deuteron.passes.by_name import parse_passes
+
+    known = resolve_target(target or _target_of(module))
+    backend = get_backend(known)
+    options = backend.make_options(_agreed(module, given))
+    backend.check(known, options)
+    return parse_passes(passes, backend.pipelines(known, options), backend.pass_objects(known, options))
 
 
 def _no_verify(module: ModuleOp, after: str, ops: Sequence[object]) -> None:
