@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deuteron.backend.cpu.products.blocking import TILE, MatmulShape, needed_blocks, tile_columns
+from deuteron.backend.cpu.products.blocking import NOTHING, TILE, Given, MatmulShape, needed_blocks, tile_columns
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE, TILEZERO
@@ -57,25 +57,17 @@ def emit_tile_matmul(
     bm: Value,
     c: Value,
     product: TileProduct,
-    depth: Value | None = None,
-    from_zero: bool | Value = False,
-    row_bytes: Value | None = None,
-    needed_rows: Value | None = None,
-    needed_columns: Value | None = None,
+    given: Given = NOTHING,
 ) -> None:
     """C += A @ B; elements of operands are lanes here, in the shape too. Its m and n are multiples of 16;
     its k is one, or divides 16.
-
-    `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
-    `row_bytes`: the distance between rows of A where that is not `shape.lda`. `needed_rows`, `needed_columns`: how many
-    of C have to be there.
     """
-    row_bytes, depth = row_bytes or const("i64", shape.lda * _LANE_BYTES), depth or const("i64", shape.k)
+    depth = given.depth or const("i64", shape.k)
     if shape.k % TILE == 0:
-        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes, needed_rows, needed_columns))
+        _emit_blocks(_Kernel(b, shape, a, bm, c, product, given, depth, given.from_zero))
         return
     whole, rest = b.and_(depth, const("i64", -TILE)), b.and_(depth, const("i64", TILE - 1))
-    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes, needed_rows, needed_columns)
+    kernel = _Kernel(b, shape, a, bm, c, product, given, whole, given.from_zero)
     _emit_blocks(kernel)
     with b.if_(b.icmp("ne", rest, const("i64", 0)), "rest"):
         _emit_narrow_configuration(b, rest, shape.k)
@@ -92,12 +84,10 @@ def _emit_narrow_configuration(b: Builder, lanes: Value, unit: int) -> None:
 
 
 def _emit_blocks(kernel: _Kernel) -> None:
-    b, shape = kernel.b, kernel.shape
-    for first, last, columns in needed_blocks(b, shape.n, tile_columns(shape.n), TILE, kernel.needed_columns):
+    b, n = kernel.b, kernel.shape.n
+    for first, last, columns in needed_blocks(b, n, tile_columns(n), TILE, kernel.given.needed_columns):
         with b.loop(first, last, const("i64", columns), hint="column") as column:
-            for top, bottom, rows in needed_blocks(b, shape.m, _ROWS, TILE, kernel.needed_rows):
-                with b.loop(top, bottom, const("i64", rows), hint="row") as row:
-                    kernel.emit_block(row.index, column.index, rows // TILE, columns // TILE)
+            kernel.emit_columns(column.index, columns)
 
 
 @dataclass(frozen=True)
@@ -108,11 +98,20 @@ class _Kernel:
     bm: Value
     c: Value
     product: TileProduct
+    given: Given
     depth: Value
     from_zero: bool | Value
-    row_bytes: Value  # of A
-    needed_rows: Value | None
-    needed_columns: Value | None
+
+    @property
+    def row_bytes(self) -> Value:
+        """Of A."""
+        return self.given.row_bytes or const("i64", self.shape.lda * _LANE_BYTES)
+
+    def emit_columns(self, column: Value, columns: int) -> None:
+        """All blocks of so many columns of C, from this one on."""
+        for top, bottom, rows in needed_blocks(self.b, self.shape.m, _ROWS, TILE, self.given.needed_rows):
+            with self.b.loop(top, bottom, const("i64", rows), hint="row") as row:
+                self.emit_block(row.index, column, rows // TILE, columns // TILE)
 
     def beyond(self, first: Value, depth: Value) -> _Kernel:
         """Adds the products of so many lanes more, from this one on."""

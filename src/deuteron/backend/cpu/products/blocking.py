@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
@@ -36,6 +37,24 @@ class MatmulShape:
     def strip(self, columns: int) -> int:
         """How far the strip of B begins that so many columns further on are computed from, for each of them."""
         return self.panel // columns if self.panel else 1
+
+
+class Given(NamedTuple):
+    """What of a product only the running program knows, or the loop around it.
+
+    `depth`: how many lanes there are along k where that is not the shape's k, but a multiple of it. `from_zero`:
+    C = A @ B. `row_bytes`: how far the rows of A are apart, which may begin anywhere then. `needed_rows`,
+    `needed_columns`: how many of C have to be there.
+    """
+
+    depth: Value | None = None
+    from_zero: bool | Value = False
+    row_bytes: Value | None = None
+    needed_rows: Value | None = None
+    needed_columns: Value | None = None
+
+
+NOTHING = Given()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.products.blocking import Blocking, MatmulShape, choose_blocking, needed_blocks
+from deuteron.backend.cpu.products.blocking import NOTHING, Blocking, Given, MatmulShape, choose_blocking, needed_blocks
 from deuteron.backend.cpu.products.products import VectorProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, width, zero
@@ -34,30 +34,19 @@ def emit_matmul(
     product: VectorProduct,
     vector_width: int,
     registers: int,
-    depth: Value | None = None,
-    from_zero: bool | Value = False,
-    row_bytes: Value | None = None,
-    needed_rows: Value | None = None,
-    needed_columns: Value | None = None,
+    given: Given = NOTHING,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
     C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
-    are. `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
-    `from_zero`: C = A @ B. `row_bytes`: how far the rows of A are apart, which may begin anywhere then.
-    `needed_rows`, `needed_columns`: how many of C have to be there.
+    are.
     """
     blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k), from_zero, row_bytes)
+    kernel = _Kernel(b, shape, a, bm, c, product, blocking, given, given.depth or const("i64", shape.k))
     unit = blocking.vector_width
-    for first, last, columns in needed_blocks(b, shape.n, blocking.columns, unit, needed_columns):
-        vector_width = min(blocking.vector_width, columns)
-        vectors = columns // vector_width
+    for first, last, columns in needed_blocks(b, shape.n, blocking.columns, unit, given.needed_columns):
         with b.loop(first, last, const("i64", columns), hint="column") as column:
-            excess = kernel.emit_excess(column.index, vectors, vector_width)
-            for top, bottom, rows in needed_blocks(b, shape.m, blocking.rows, 1, needed_rows):
-                with b.loop(top, bottom, const("i64", rows), hint="row") as row:
-                    kernel.emit_block(row.index, column.index, rows, vectors, vector_width, excess)
+            kernel.emit_columns(column.index, columns)
 
 
 @dataclass(frozen=True)
@@ -69,9 +58,17 @@ class _Kernel:
     c: Value
     product: VectorProduct
     blocking: Blocking
+    given: Given
     depth: Value
-    from_zero: bool | Value
-    row_bytes: Value | None
+
+    def emit_columns(self, column: Value, columns: int) -> None:
+        """All blocks of so many columns of C, from this one on."""
+        vector_width = min(self.blocking.vector_width, columns)
+        vectors = columns // vector_width
+        excess = self.emit_excess(column, vectors, vector_width)
+        for top, bottom, rows in needed_blocks(self.b, self.shape.m, self.blocking.rows, 1, self.given.needed_rows):
+            with self.b.loop(top, bottom, const("i64", rows), hint="row") as row:
+                self.emit_block(row.index, column, rows, vectors, vector_width, excess)
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
         """What the product adds to these columns of C beside A @ B, if anything; in several sums, to hide latency."""
@@ -114,9 +111,9 @@ class _Kernel:
     def _begin_sums(self, type: str, places: list[Value]) -> list[Value]:
         """0, or what is in memory."""
         zeros = [zero(type)] * len(places)
-        if not isinstance(self.from_zero, Value):
-            return zeros if self.from_zero else self._load_sums(type, places)
-        with self.b.if_(self.from_zero, "first") as branch:
+        if not isinstance(self.given.from_zero, Value):
+            return zeros if self.given.from_zero else self._load_sums(type, places)
+        with self.b.if_(self.given.from_zero, "first") as branch:
             branch.yield_(*zeros)
             branch.otherwise()
             branch.yield_(*self._load_sums(type, places))
@@ -128,9 +125,9 @@ class _Kernel:
     def _rows_of_a(self, row: Value, count: int) -> list[Value]:
         """Where the rows of A begin that a block is computed from."""
         b, lane = self.b, self.product.lane
-        if self.row_bytes is not None:
+        if self.given.row_bytes is not None:
             rows = [b.add(row, const("i64", r)) for r in range(count)]
-            return [b.gep("i8", self.a, b.mul(number, self.row_bytes)) for number in rows]
+            return [b.gep("i8", self.a, b.mul(number, self.given.row_bytes)) for number in rows]
         first = b.gep(lane, self.a, b.mul(row, const("i64", self.shape.lda)))
         return [first, *(b.gep(lane, first, const("i64", r * self.shape.lda)) for r in range(1, count))]
 
@@ -143,7 +140,7 @@ class _Kernel:
         """The sums after the k-th of some steps: each row's element of A times the vectors of B."""
         shape, vectors = self.shape, len(sums) // len(a)
         right = [self._operand(type, bm, k * shape.ldb + v * width(type)) for v in range(vectors)]
-        result, a_align = [], 0 if self.row_bytes is None else 1
+        result, a_align = [], 0 if self.given.row_bytes is None else 1
         for r, row in enumerate(a):
             left = self.b.splat(self._operand(self.product.total, row, k, a_align), width(type))
             sums_of_row = sums[r * vectors : (r + 1) * vectors]

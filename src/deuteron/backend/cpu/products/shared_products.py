@@ -16,7 +16,7 @@ from dataclasses import astuple
 
 from deuteron.backend.cpu.plan.items import Dot, dots_of
 from deuteron.backend.cpu.plan.region import Region
-from deuteron.backend.cpu.products.blocking import MatmulShape
+from deuteron.backend.cpu.products.blocking import Given, MatmulShape
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.products import TileProduct, VectorProduct
 from deuteron.backend.llvm.builder import Builder
@@ -24,8 +24,6 @@ from deuteron.backend.llvm.types import Value
 from deuteron.ir.types import shape_of
 
 _ATTRIBUTES = 'noinline nounwind null_pointer_is_valid "no-builtins"'  # as of the kernel: see lowering.py
-
-Given = bool | Value | None
 
 
 def matmul_shape(item: Dot) -> MatmulShape:
@@ -58,7 +56,7 @@ def call_matmul(
     product: VectorProduct,
     vector_width: int,
     registers: int,
-    *given: Given,
+    given: Given,
 ) -> None:
     """`emit_matmul`, by a function for all products that are given as much."""
     values = [one for one in given if isinstance(one, Value)]
@@ -69,7 +67,7 @@ def call_matmul(
         typed = [("ptr", "a"), ("ptr", "b"), ("ptr", "c"), *((value.type, "given") for value in values)]
         own = b.module.function(name, "void", typed, attributes=_ATTRIBUTES)
         first, second, third, *rest = own.parameters
-        inside = [rest.pop(0) if isinstance(one, Value) else one for one in given]
-        emit_matmul(own, shape, first, second, third, product, vector_width, registers, *inside)
+        inside = Given(*(rest.pop(0) if isinstance(one, Value) else one for one in given))
+        emit_matmul(own, shape, first, second, third, product, vector_width, registers, inside)
         own.ret()
     b.call("void", name, a, bm, c, *values)

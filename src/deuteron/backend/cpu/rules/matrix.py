@@ -14,7 +14,7 @@ from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.products.amx import emit_tile_matmul
-from deuteron.backend.cpu.products.blocking import TILE, depth_step
+from deuteron.backend.cpu.products.blocking import TILE, Given, depth_step
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.packing import emit_packed
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
@@ -121,15 +121,15 @@ def _emit_product(
     from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
     m, n, _ = _sizes(item)
     needed = [_needed(ctx, limits, extent) for limits, extent in ((item.needed_rows, m), (item.needed_columns, n))]
-    given = depth, from_zero, row_bytes, *needed
+    given = Given(depth, from_zero, row_bytes, *needed)
     ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
-        emit_tile_matmul(b, shape, a, bm, c, product, *given)
+        emit_tile_matmul(b, shape, a, bm, c, product, given)
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)
     emit = call_matmul if kind_of(item) in ctx.repeated_products else emit_matmul
-    emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
+    emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, given)
 
 
 def _needed(ctx: Context, limits: Sequence[Sequence[Limit]], extent: int) -> Value | None:
