@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 
 MAX_DEPTH = 5
+MAX_FLOATS = 100
 ZEROS = ("0.0", "-0.0")
 FLOATS = (*ZEROS, "1.5", "-z", "abs(z)", "z * -1.0", "z + 0.0", "z - 0.0", "0.0 - z")
 
@@ -43,12 +44,12 @@ def run_by_python(source: str, out: np.ndarray, sign: np.ndarray, n: int, m: int
     namespace["kernel"](_Pointer(out), _Pointer(sign), n, m)
 
 
-def _stored(value: str) -> str:
-    return f"tl.store(out, {value}); tl.store(out + 1, acc); tl.store(sign, z)"
+def _stored(value: str, zero: str) -> str:
+    return f"tl.store(out, {value}); tl.store(out + 1, acc); tl.store(sign, {zero})"
 
 
 class ControlFlowProgram:
-    """The program of a seed; its kernel writes two integers, and a float."""
+    """The program of a seed; its kernel writes two integers, and at most MAX_FLOATS floats."""
 
     def __init__(self, seed: int):
         self._random = random.Random(seed)
@@ -56,12 +57,12 @@ class ControlFlowProgram:
         self._count = 0
         self.source = "\n\n".join(
             (
-                self._function("f(n, m, acc, z)", "v0 = n * 3", ["return v0, acc, z"], "return {}, acc, z"),
+                self._function("f(sign, n, m, acc, z)", "v0 = n * 3", ["return v0, acc, z"], "return {}, acc, {}"),
                 self._function(
                     "kernel(out, sign, n, m)",
                     f"acc, v0, z = n * 0, m + 1, {self._random.choice(ZEROS)}",
-                    ["v0, acc, z = f(n, m, acc, z)", _stored("v0")],
-                    f"{_stored('{}')}; return",
+                    ["v0, acc, z = f(sign, n, m, acc, z)", _stored("v0", "z")],
+                    f"{_stored('{}', '{}')}; return",
                 ),
             )
         )
@@ -87,6 +88,8 @@ class ControlFlowProgram:
 
     def _block(self, depth: int, names: list[str], in_loop: bool) -> None:
         names = list(names)
+        if self._random.random() < 0.5:
+            self._assign_float(depth, names, in_loop)
         for _ in range(self._random.choice((1, 2, 2, 3, 4))):
             self._budget -= 1
             if self._budget < 0:
@@ -111,9 +114,13 @@ class ControlFlowProgram:
         self._emit(depth, f"{target} = {self._expression(names)}")
 
     def _assign_float(self, depth: int, names: list[str], in_loop: bool) -> None:
-        one, other = self._random.choice(FLOATS), self._random.choice(FLOATS)
-        value = f"{one} if {self._condition(names)} else {other}" if self._random.random() < 0.4 else one
-        self._emit(depth, f"z = {value}")
+        self._count += 1
+        self._emit(depth, f"z = {self._float(names)}; tl.store(sign + {self._count}, z)")
+
+    def _float(self, names: list[str]) -> str:
+        among = self._random.choice((ZEROS, FLOATS))
+        one, other = self._random.choice(among), self._random.choice(among)
+        return self._random.choice((one, f"{one} if {self._condition(names)} else {other}", "z"))
 
     def _new(self, prefix: str) -> str:
         self._count += 1
@@ -130,7 +137,7 @@ class ControlFlowProgram:
 
     def _leave_function(self, depth: int, names: list[str], in_loop: bool) -> None:
         self._emit(depth, f"if {self._condition(names)}:")
-        self._emit(depth + 1, self._leave.format(self._expression(names)))
+        self._emit(depth + 1, self._leave.format(self._expression(names), self._float(names)))
 
     def _leave_loop(self, depth: int, names: list[str], in_loop: bool) -> None:
         self._emit(depth, f"if {self._condition(names)}:")

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from tests.run.control_flow_programs import ControlFlowProgram, run_by_python
+from tests.run.control_flow_programs import MAX_FLOATS, ControlFlowProgram, run_by_python
 
 HEADER = "import deuteron as triton\nimport deuteron.language as tl\n\n\n"
 
@@ -18,7 +18,7 @@ def check_program(seed: int, folder) -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for n, m in ((2, 3), (0, 5), (5, 1)):
-        expected, got = ((np.full(2, -7, np.int32), np.full(1, -7, np.float32)) for _ in range(2))
+        expected, got = ((np.full(2, -7, np.int32), np.full(MAX_FLOATS, -7, np.float32)) for _ in range(2))
         run_by_python(source, *expected, n, m)
         module.kernel[(1,)](*got, n, m)
         for ours, theirs in zip(got, expected, strict=True):  # of floats the bits: zeros have signs
