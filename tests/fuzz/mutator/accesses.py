@@ -25,7 +25,8 @@ from tests.fuzz.mutator.mutant import (
 
 STORED = 1 << 13
 STORED_TYPES = ("float32", "float32", "int32", "float16", "int64", "float64", "int8")
-ATOMICS = ("add", "add", "max", "min", "xchg", "and", "or", "xor")
+DESCRIBED_STORES = ("store", "store", "store", "atomic_add", "atomic_max")
+ATOMICS = ("add", "add", "add", "max", "min", "xchg", "xchg", "and", "or", "xor")
 
 
 def _is_access(node: ast.expr) -> bool:
@@ -82,19 +83,21 @@ def other_hints(mutant: Mutant) -> None:
     node.keywords.append(ast.keyword(name, expression(mutant.choose(hints[name]))))
 
 
-def _load_of_two_axes(mutant: Mutant) -> tuple[ast.expr, str, tuple[str, str]]:
-    """A load of `p + rows[:, None] * n + columns[None, :]`, the array, and the places on its axes."""
-    loads = [e for p in mutant.places() for e in expressions_of(p.statement) if is_call_of(e, "load")]
-    found = [(load, *named) for load in loads for node in _addresses(mutant, load) for named in _axes(mutant, node)]
+def _access_of_two_axes(mutant: Mutant) -> tuple[ast.Call, str, tuple[str, str]]:
+    """One of `p + rows[:, None] * n + columns[None, :]`, the array, and the places on its axes."""
+    accesses = [e for p in mutant.places() for e in expressions_of(p.statement) if _is_access(e)]
+    found = [
+        (access, *named) for access in accesses for node in _addresses(mutant, access) for named in _axes(mutant, node)
+    ]
     return mutant.choose(found)
 
 
-def _addresses(mutant: Mutant, load: ast.Call) -> list[ast.expr]:
-    """Of a load: the expression, or what its name was given."""
-    if not isinstance(load.args[0], ast.Name):
-        return [load.args[0]]
+def _addresses(mutant: Mutant, access: ast.Call) -> list[ast.expr]:
+    """The expression, or what its name was given."""
+    if not isinstance(access.args[0], ast.Name):
+        return [access.args[0]]
     assigned = [p.statement for p in mutant.places() if isinstance(p.statement, ast.Assign)]
-    return [s.value for s in assigned if text(s.targets[0]) == load.args[0].id]
+    return [s.value for s in assigned if text(s.targets[0]) == access.args[0].id]
 
 
 def _axes(mutant: Mutant, node: ast.expr) -> list[tuple[str, tuple[str, str]]]:
@@ -106,7 +109,7 @@ def _axes(mutant: Mutant, node: ast.expr) -> list[tuple[str, tuple[str, str]]]:
 
 @edit_of("accesses")
 def by_block_pointer(mutant: Mutant) -> None:
-    node, array, (rows, columns) = _load_of_two_axes(mutant)
+    node, array, (rows, columns) = _access_of_two_axes(mutant)
     shape = mutant.choose(("(64, 64)", "(40, 32)", "(21, 17)", "(16, 16)"))
     strides, order = mutant.choose(
         (("(32, 1)", "(1, 0)"), ("(1, 32)", "(0, 1)"), ("(40, 1)", "(1, 0)"), ("(17, 1)", "(1, 0)"))
@@ -120,12 +123,15 @@ def by_block_pointer(mutant: Mutant) -> None:
     pointer = f"tl.make_block_ptr({array}, {shape}, {strides}, {start}, {block}, {order})"
     if mutant.rng.random() < 0.3:
         pointer = f"tl.advance({pointer}, (1, 2))"
-    mutant.replace(node, f"tl.load({pointer}, boundary_check={check}{padding})")
+    if is_call_of(node, "load"):
+        mutant.replace(node, f"tl.load({pointer}, boundary_check={check}{padding})")
+    else:
+        mutant.replace(node, f"tl.store({pointer}, {text(node.args[1])}, boundary_check={check})")
 
 
 @edit_of("accesses")
 def by_descriptor(mutant: Mutant) -> None:
-    node, array, (rows, columns) = _load_of_two_axes(mutant)
+    node, array, (rows, columns) = _access_of_two_axes(mutant)
     shape, strides = mutant.choose(
         (("[64, 64]", "[64, 1]"), ("[40, 32]", "[32, 1]"), ("[21, 16]", "[16, 1]"), ("[16, 20]", "[32, 1]"))
     )
@@ -133,7 +139,10 @@ def by_descriptor(mutant: Mutant) -> None:
         (f"[tl.min({rows}).to(tl.int32), tl.min({columns}).to(tl.int32)]", "[0, 0]", "[3, 8]", "[-2, -8]")
     )
     made = f"tl.make_tensor_descriptor({array}, {shape}, {strides}, [{rows}.shape[0], {columns}.shape[0]])"
-    mutant.replace(node, f"{made}.load({start})")
+    if is_call_of(node, "load"):
+        mutant.replace(node, f"{made}.load({start})")
+    else:
+        mutant.replace(node, f"{made}.{mutant.choose(DESCRIBED_STORES)}({start}, {text(node.args[1])})")
 
 
 @edit_of("accesses")
