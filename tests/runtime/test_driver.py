@@ -81,6 +81,7 @@ def test_the_device_interface_is_torchs_where_it_uses_cuda(api, monkeypatch):
 
 def test_times_on_the_cpu_as_do_bench_takes_them(monkeypatch):
     monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    monkeypatch.setitem(sys.modules, "torch", None)
     interface, cache = driver.active.get_device_interface(), driver.active.get_empty_cache_for_benchmark()
     begin, end = (interface.Event(enable_timing=True) for _ in range(2))
     with pytest.raises(UsageError, match="call record"):
@@ -88,10 +89,17 @@ def test_times_on_the_cpu_as_do_bench_takes_them(monkeypatch):
     cache[0] = 1
     begin.record()
     driver.active.clear_cache(cache)
-    end.record()
+    end.record(interface.current_stream())
     interface.synchronize()
     assert 0 < begin.elapsed_time(end) < 60_000
     assert end.query() and cache[0] == 0 and cache.zero_() is cache
+
+
+def test_what_a_timing_overwrites_is_a_tensor_where_torch_is_used(monkeypatch):
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    made = SimpleNamespace(empty=lambda count, dtype: (count, dtype), int32="int32")
+    monkeypatch.setitem(sys.modules, "torch", made)
+    assert driver.active.get_empty_cache_for_benchmark() == ((32 << 20) // 4, "int32")
 
 
 def test_properties_of_a_device(api):

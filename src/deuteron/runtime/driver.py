@@ -12,6 +12,7 @@ ended when it returns.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -69,6 +70,11 @@ class CPUDeviceInterface:
     @staticmethod
     def is_available() -> bool:
         return True
+
+    @staticmethod
+    def current_stream(device: int | None = None) -> int:
+        """Nothing waits on the CPU: what takes a stream is given the number 0."""
+        return 0
 
     @staticmethod
     def synchronize(device: int | None = None) -> None:
@@ -136,7 +142,9 @@ class Driver(DriverBase):
         return CPUDeviceInterface
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        return EmptiedCache(_EMPTIED_BYTES)
+        """A tensor where the program uses torch, of which programs call methods."""
+        torch = sys.modules.get("torch")
+        return torch.empty(_EMPTIED_BYTES // 4, dtype=torch.int32) if torch else EmptiedCache(_EMPTIED_BYTES)
 
     def clear_cache(self, cache: Any) -> None:
         cache.zero_()
