@@ -159,7 +159,7 @@ def test_a_null_pointer_is_named(workspace: Workspace, monkeypatch: pytest.Monke
     """It was "byte offset -140731970404448 of x": the array that is nearest to address 0."""
     emitted(workspace, "add", monkeypatch)
     said = workspace.build(NULL_POINTER, STRICT, SANITIZED).run()
-    assert "accesses 4 bytes at byte offset 0 of y, which has 0 bytes" in said
+    assert "accesses 4 bytes at byte offset 0 of y, which is null and has 0 bytes" in said
 
 
 def test_what_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):

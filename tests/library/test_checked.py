@@ -33,6 +33,10 @@ int main() {
   } catch (const deuteron::error &error) {
     std::printf("%d %s\n", error.status(), error.what());
   }
+  for (const std::uint64_t num_bytes : {std::uint64_t(200), UINT64_MAX}) {
+    status = acme::scale_checked(acme::cpu, nullptr, 2, 50, num_bytes, deuteron::any_algo, &text);
+    std::printf("%d %s\n", status, text.c_str());
+  }
 }
 """
 
@@ -56,6 +60,7 @@ def test_functions_that_check(project: Project, monkeypatch: pytest.MonkeyPatch)
     assert lines[3].startswith("700 kernels/norms.py:11:5: error: Out-of-bounds store: lane (")
     assert "of Y, which has 4 bytes" in lines[3]
     assert "byte offset 600 of x" in lines[4]
+    assert all(line.startswith("700 ") and "offset 0 of x, which is null and has 0 bytes" in line for line in lines[5:7])
     assert not project.build().changed
     monkeypatch.setenv("DEUTERON_CHECK", "none")
     assert project.build(with_objects=False).compiled == 5

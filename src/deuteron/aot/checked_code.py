@@ -55,10 +55,11 @@ def _caller(call: Location) -> str:
 
 
 def span_code(params: Sequence[ParamRecord], sizes: Sequence[str]) -> str:
-    """The statements that tell a kernel the memory of each pointer; a size that is not known is all there is."""
+    """The statements that tell a kernel the memory of each pointer; a size that is not known is all there is, and none of
+    a null pointer, whatever its size is said to be."""
     lines = []
     for i, (param, size) in enumerate(zip(pointers(params), sizes, strict=True)):
         span = f"deuteron_block.spans[{i}]"
         lines.append(f"  {span}.address = {size} == UINT64_MAX ? 0 : (uint64_t)(uintptr_t){param.c_name};\n")
-        lines.append(f"  {span}.num_bytes = {size};\n")
+        lines.append(f"  {span}.num_bytes = {param.c_name} ? {size} : 0;\n")
     return "".join(lines)

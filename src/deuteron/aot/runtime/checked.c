@@ -147,9 +147,9 @@ __attribute__((unused)) static deuteron_status deuteron_describe(const char *ker
     deuteron_add(&message, "address %#llx%s%s", (unsigned long long)told->address, span < 0 ? "" : " through ",
                  span < 0 ? "" : names[span]);
   else
-    deuteron_add(&message, "byte offset %lld of %s, which has %llu bytes",
+    deuteron_add(&message, "byte offset %lld of %s, which %s%llu bytes",
                  (long long)(told->address - spans[span].address), names[span],
-                 (unsigned long long)spans[span].num_bytes);
+                 spans[span].address ? "has " : "is null and has ", (unsigned long long)spans[span].num_bytes);
   if (is_aligned)
     deuteron_add(&message, ". Mask such lanes, or check the offsets and strides.%s", access->calls);
   else
