@@ -7,6 +7,7 @@ from layout.strategies import layouts, shapes
 
 from deuteron.layout import f2
 from deuteron.layout.conversion import (
+    Exchange,
     RegisterRoute,
     SharedRoute,
     ShuffleRoute,
@@ -96,6 +97,15 @@ def test_lanes_of_one_warp_shuffle():
     route = plan(src, dst, 32)
     assert isinstance(route, ShuffleRoute)
     assert route.num_shuffles == 1
+
+
+def test_a_register_and_a_lane_change_places():
+    """Of eight registers each lane keeps four."""
+    src = LinearLayout.make({REGISTER: [(1,), (2,), (4,)], LANE: [(8,), (16,)], WARP: [], BLOCK: []}, {"i": 32})
+    dst = LinearLayout.make({REGISTER: [(1,), (16,), (4,)], LANE: [(8,), (2,)], WARP: [], BLOCK: []}, {"i": 32})
+    route = plan(src, dst, 32)
+    assert isinstance(route, ShuffleRoute)
+    assert (route.num_shuffles, route.exchange) == (4, Exchange(register=2, lane=2, pair=2))
 
 
 def test_lanes_that_hold_the_same_offer_different_registers():

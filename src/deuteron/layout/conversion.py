@@ -29,6 +29,18 @@ class RegisterRoute:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """Lanes with and without the bit `lane` give each other what they do not keep: what those without it take for their
+    register r are registers with the bits `register` of those with it. `pair` is the bit in which two registers of the
+    destination differ, of which each lane keeps one.
+    """
+
+    register: int
+    lane: int
+    pair: int
+
+
+@dataclass(frozen=True)
 class ShuffleRoute:
     """Destination register r of lane l is register R of lane L of the source, with (R, L) = the XOR of the entries of
     `register_bits` for the bits of r and of `lane_bits` for the bits of l; an entry is a pair (R, L).
@@ -42,8 +54,24 @@ class ShuffleRoute:
     offers: tuple[tuple[int, int], ...] = ()
 
     @property
+    def exchange(self) -> Exchange | None:
+        """Where a bit of the register and one of the lane change places: each lane gives half of what it holds."""
+        chosen = [(register, 1 << bit) for bit, (register, _) in enumerate(self.lane_bits) if register]
+        if len(chosen) != 1 or self.offers:
+            return None
+        register, lane = chosen[0]
+        stays = all(pair in ((0, 1 << bit), (register, 0)) for bit, pair in enumerate(self.lane_bits))
+        asked = [bit for bit, (_, other) in enumerate(self.register_bits) if other == lane]
+        is_one = all(other in (0, lane) for _, other in self.register_bits)
+        return Exchange(register, lane, 1 << asked[0]) if stays and asked and is_one else None
+
+    @property
     def num_shuffles(self) -> int:
-        """Shuffles needed: for each destination register one for each source register that some lane wants."""
+        """Shuffles needed: for each destination register one for each source register that some lane wants; of an
+        exchange one for two registers.
+        """
+        if self.exchange is not None:
+            return (1 << len(self.register_bits)) // 2
         choices = f2.rank([register for register, _ in self.lane_bits])
         return (1 << len(self.register_bits)) << choices
 

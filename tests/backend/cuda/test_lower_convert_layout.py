@@ -138,3 +138,17 @@ def test_rows_of_matrices_that_become_columns_are_loaded_transposed(target, stor
     kernel = check_conversion(2048, "i16", src, dst, 4, target)
     assert len(instructions_with(kernel, stores[0])) == stores[1]
     assert len(instructions_with(kernel, "ldmatrix.sync.aligned.m8n8.x4.trans")) == 2
+
+
+@pytest.mark.parametrize("lane_bit", [0, 3])
+@pytest.mark.parametrize("register_bit", [0, 2])
+@pytest.mark.parametrize(("element", "count"), [("i32", 4), ("i16", 2), ("i8", 1), ("i64", 8), ("i1", 1)])
+def test_a_register_changes_places_with_a_lane(element, count, register_bit, lane_bit):
+    """One shuffle for two of eight registers, also where others of them come from the other lane."""
+    registers, lanes = [1, 2, 4], [8, 16, 32, 64, 128]
+    src = layout_1d(registers, lanes, [], 256)
+    registers[register_bit], lanes[lane_bit] = lanes[lane_bit], registers[register_bit]
+    mixed = [column ^ registers[register_bit] if column == 2 else column for column in registers]
+    for held in (registers, mixed):
+        kernel = check_conversion(256, element, src, layout_1d(held, lanes, [], 256), 1)
+        assert len(instructions_with(kernel, "shfl.sync.bfly")) == len(instructions_with(kernel, "shfl")) == count

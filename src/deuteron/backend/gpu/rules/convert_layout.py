@@ -1,7 +1,8 @@
 """ttg.convert_layout by the route that the layouts' algebra gives, and tiles in shared memory.
 
 registers    other names for a thread's registers
-shuffles     each register of the result from another lane, which may want another register in each lane
+shuffles     each register of the result from another lane, which may want another register in each lane; where a
+             register changes places with a lane, what each of two lanes gives the other, chosen before
 shared       stored in a scratch layout, waited, loaded; a large tile in parts
 """
 
@@ -17,13 +18,13 @@ from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
-from deuteron.backend.gpu.shuffles import fetch
+from deuteron.backend.gpu.shuffles import exchange, fetch
 from deuteron.backend.gpu.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import shape_of
 from deuteron.layout import f2
-from deuteron.layout.conversion import RegisterRoute, ShuffleRoute
+from deuteron.layout.conversion import Exchange, RegisterRoute, ShuffleRoute
 from deuteron.layout.linear import LinearLayout
 
 
@@ -83,6 +84,28 @@ def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
 
 
 def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
+    return _exchange(ctx, route, route.exchange, bits) if route.exchange else _fetch(ctx, route, bits)
+
+
+def _exchange(ctx: Context, route: ShuffleRoute, swap: Exchange, bits: list[Value]) -> list[Value]:
+    """Of two registers of the result each lane has one, and gives what is the other lane's for the other."""
+    b = ctx.b
+    has_bit = b.icmp("ne", b.and_(ctx.threads.lane, const("i32", swap.lane)), const("i32", 0))
+    sources, lanes = zip(*route.register_bits, strict=True)
+    registers = range(1 << len(sources))
+    wanted = [bits[f2.apply(sources, register)] for register in registers]
+    with_bit = [bits[f2.apply(sources, register) ^ swap.register] for register in registers]
+    kept_without = [register for register in registers if not f2.apply(lanes, register)]
+    given = [b.select(has_bit, wanted[first ^ swap.pair], with_bit[first]) for first in kept_without]
+    results: list[Value | None] = [None] * len(registers)
+    for first, taken in zip(kept_without, exchange(b, ctx.isa, given, swap.lane), strict=True):
+        second = first ^ swap.pair
+        results[first] = b.select(has_bit, taken, wanted[first])
+        results[second] = b.select(has_bit, with_bit[second], taken)
+    return results
+
+
+def _fetch(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
     """Results whose source is the same lane travel together. A source register that the lane decides is chosen after
     the shuffle, from all those that some lane wants, if no other lane offers it.
     """
