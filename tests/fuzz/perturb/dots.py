@@ -19,8 +19,8 @@ from tests.fuzz.exactness import (
 )
 from tests.fuzz.perturb.noise import Noise, Wrappers
 
-LARGEST_ROUNDED = (2 - 2.0**-8) * LARGEST[f32]
-"""Of fp32, what is rounded to bf16 or tf32 without becoming infinite is less."""
+LEAST_INFINITE = (2 - 2.0 ** -(TF32_BITS + 1)) * LARGEST[f32]
+"""As tf32, where it is rounded; where it is cut off it is finite, as are the parts that other precisions make of it."""
 
 
 class Dots:
@@ -78,7 +78,8 @@ class Dots:
             is_exact = False
             cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-operand_bits * 2
             result = self._noise.moved(result, cut, type)
-            result = self._noise.anything(result, _have_infinite_operands(*wide[:2]), is_finite=False)
+            if operand_bits == TF32_BITS:
+                result = self._noise.anything(result, _have_infinite_operands(*wide[:2]), is_finite=False)
         if is_exact:
             return result
         depth, unit = np.shape(wide[0])[-1], 2.0 ** -(sum_bits - 1)
@@ -88,7 +89,7 @@ class Dots:
 
 
 def _have_infinite_operands(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where the largest numbers become infinite as they are rounded to fewer bits, or to a first part of so few."""
-    rounded = (np.isfinite(tile) & (np.abs(tile) >= LARGEST_ROUNDED) for tile in (a, b))
+    """Where the largest numbers become infinite as they are rounded to tf32."""
+    rounded = (np.isfinite(tile) & (np.abs(tile) >= LEAST_INFINITE) for tile in (a, b))
     in_rows, in_columns = (is_rounded.any(axis) for is_rounded, axis in zip(rounded, (-1, -2), strict=True))
     return in_rows[..., :, None] | in_columns[..., None, :]
