@@ -61,6 +61,23 @@ def test_calls_of_functions():
     assert x.tolist() == [0, 1, 16] + [-1] * 3 + [1] * 26
 
 
+def test_jumps_by_an_index_of_threads_that_disagree():
+    body = (
+        global_pointers(["x"])
+        + """
+  .reg .b32 t, i, r; .reg .b64 at; mov.u32 t, %tid.x; mul.wide.u32 at, t, 4; add.s64 at, at, x; rem.u32 i, t, 3;
+  T: .branchtargets A, B, C;
+  brx.idx i, T;
+  A: mov.b32 r, 10; bra END;
+  B: add.s32 r, t, 100;
+  C: mov.b32 r, t;
+  END: bar.warp.sync -1; st.global.b32 [at], r;"""
+    )
+    x = np.zeros(32, np.int32)
+    launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (x,))
+    assert x.tolist() == [10 if t % 3 == 0 else t for t in range(32)]
+
+
 def test_overlapping_arrays_alias():
     body = (
         global_pointers(["x", "y"])

@@ -42,6 +42,16 @@ def test_scopes_have_their_own_registers_and_labels():
     assert function.labels[function.instructions[2].operands[0].name] == 2
 
 
+def test_a_jump_by_an_index_has_the_labels_of_its_table():
+    function = body_of(
+        "  .reg .b32 %r<2>;\n  T: .branchtargets\n A,\n B;\n brx.idx %r1, T;\n A: mov.b32 %r1, 1;\n B: ret;"
+    )
+    number, targets = function.instructions[0].operands
+    assert (number, [function.labels[label.name] for label in targets.elements]) == (Register(1), [1, 2])
+    assert set(function.labels) == {label.name for label in targets.elements}
+    assert function.instructions[0].text == "brx.idx %r1, T;"
+
+
 def test_declarations():
     module = parse(
         HEADER.format(target="sm_80")

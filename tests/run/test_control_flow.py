@@ -243,3 +243,29 @@ def test_unrolled_loops(draw, poisoned, check, factor, n):
     for block in np.pad(x.astype(np.float64), (0, -n % 32)).reshape(-1, 32):
         expected = expected * 0.5 + block
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@triton.jit
+def choice_kernel(x_ptr, out_ptr, op, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    if op == 1:
+        tl.store(out_ptr + i, x, mask=i < n)
+    elif op == 2:
+        tl.atomic_add(out_ptr + i, x, mask=i < n)
+    elif op == 3:
+        tl.atomic_min(out_ptr + i, x, mask=i < n)
+    elif op == 4:
+        tl.atomic_max(out_ptr + i, x, mask=i < n)
+    elif op == 5:
+        tl.store(out_ptr + i, x * x, mask=i < n)
+
+
+@pytest.mark.parametrize("op", range(7))
+def test_one_of_many_branches(draw, check, op):
+    """What LLVM makes a jump by an index of."""
+    x, out = draw("float32", 13), draw("float32", 13)
+    results = {1: x, 2: out + x, 3: np.minimum(out, x), 4: np.maximum(out, x), 5: x * x}
+    expected = results.get(op, out.copy())
+    choice_kernel[(1,)](x, out, op, 13, BLOCK=16)
+    check(out, expected)

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from deuteron.emulator.decoder import decode
 from deuteron.emulator.inline_calls import inline_calls
+from deuteron.emulator.jump_tables import expand_jump_tables
 from deuteron.emulator.program import Program
 from deuteron.emulator.variables import Layout
 from deuteron.errors import UsageError
@@ -28,7 +29,7 @@ def load_program(ptx: str, name: str | None) -> Program:
 
 
 def _decoded(module: Module, name: str) -> Program:
-    function = inline_calls(module, module.functions[name])
+    function = expand_jump_tables(inline_calls(module, module.functions[name]))
     function.registers.append("pred")
     function.register_names.append("the carry flag")
     layout = Layout(module, function)

@@ -3,17 +3,20 @@
     { .reg .pred P; W: mbarrier.try_wait... P, [%r16], %r17; @P bra D; bra W; D: }
 
 Scopes are flattened: `P` becomes a register of its own number, `W` a label with a name of its own. Labels are resolved
-when the function is complete, since branches go forward.
+when the function is complete, since branches go forward. A jump by an index is given the labels of its table:
+
+    T: .branchtargets A, B;  brx.idx %r1, T;        Instruction("brx.idx", (Register(1), Vector((A, B))), ...)
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Mapping
 
 from deuteron.errors import Location
 from deuteron.ptx.declarations import SPACES, parse_variable
 from deuteron.ptx.operands import parse_operand
-from deuteron.ptx.syntax import Function, Instruction, Module, Negated, Register, Symbol
+from deuteron.ptx.syntax import Function, Instruction, Module, Negated, Operand, Register, Symbol, Vector
 from deuteron.ptx.tokens import Tokens
 
 _BRANCHES = ("bra", "brx", "call")
@@ -30,6 +33,7 @@ class BodyParser:
         self.labels: ChainMap[str, str] = ChainMap()
         self.source: Location | None = None
         self.pending: list[tuple[int, str, ChainMap[str, str]]] = []
+        self.tables: dict[str, tuple[str, ...]] = {}
 
     def parse(self) -> None:
         self.tokens.expect("{")
@@ -69,10 +73,22 @@ class BodyParser:
         elif not word:
             tokens.next()
         elif tokens.texts[tokens.index + 1] == ":":
-            self.function.labels[self.labels[tokens.next()]] = len(self.function.instructions)
-            tokens.expect(":")
+            self._parse_label()
         elif not tokens.accept(";"):
             self._parse_instruction()
+
+    def _parse_label(self) -> None:
+        """A label; before `.branchtargets` it is the name of a table, up to the semicolon."""
+        label = self.labels[self.tokens.next()]
+        self.tokens.expect(":")
+        if not self.tokens.accept(".branchtargets"):
+            self.function.labels[label] = len(self.function.instructions)
+            return
+        targets = []
+        while not self.tokens.accept(";"):
+            targets.append(self.tokens.next())
+            self.tokens.accept(",")
+        self.tables[label] = tuple(targets)
 
     def _parse_directive(self) -> None:
         word = self.tokens.peek[1:]
@@ -151,9 +167,16 @@ class BodyParser:
     def _resolve_labels(self) -> None:
         for index, opcode, labels in self.pending:
             instruction = self.function.instructions[index]
-            if opcode.startswith("call"):
-                continue
-            target = instruction.operands[0]
-            if not isinstance(target, Symbol) or target.name not in labels:
-                raise self.tokens.error(f"unknown label in '{instruction.text}'")
-            instruction.operands = (Symbol(labels[target.name]),)
+            if opcode.startswith("bra"):
+                instruction.operands = (self._label(instruction, labels, instruction.operands[0]),)
+            elif opcode.startswith("brx"):
+                number, table = instruction.operands
+                names = self.tables.get(self._label(instruction, labels, table).name, ())
+                targets = tuple(self._label(instruction, labels, Symbol(name)) for name in names)
+                instruction.operands = (number, Vector(targets))
+
+    def _label(self, instruction: Instruction, labels: Mapping[str, str], operand: Operand) -> Symbol:
+        """A label under its own name in the function."""
+        if not isinstance(operand, Symbol) or operand.name not in labels:
+            raise self.tokens.error(f"unknown label in '{instruction.text}'")
+        return Symbol(labels[operand.name])
