@@ -27,7 +27,16 @@ from deuteron.frontend.semantics import (
     DESCRIPTOR_METHODS,
     METHODS,
 )
-from deuteron.frontend.values import RUNTIME, BlockPointer, BoundMethod, Descriptor, Tensor, Value, describe
+from deuteron.frontend.values import (
+    RUNTIME,
+    BlockPointer,
+    BoundMethod,
+    Descriptor,
+    Tensor,
+    Value,
+    describe,
+    left_over_comma,
+)
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap
@@ -108,7 +117,7 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         return ctx.error(f"{changed}. Change it before the launch.")
     if isinstance(owner, ModuleType):
         return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
-    way_out = " Call it." if isinstance(owner, Builtin) else suggest(name, dir(owner))
+    way_out = " Call it." if isinstance(owner, Builtin) else left_over_comma(owner) or suggest(name, dir(owner))
     return ctx.error(f"{describe(owner)} has no '{name}'.{way_out}")
 
 
