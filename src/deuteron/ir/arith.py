@@ -199,4 +199,4 @@ def constant_value(value: SSAValue) -> int | float | None:
         number = attr.get_element_type().unpack(first, 1)[0]
     else:
         number = attr.value.data
-    return abs(number) if element_type_of(value.type) == i1 else number
+    return 1 if number == -1 and element_type_of(value.type) == i1 else number

@@ -43,7 +43,6 @@ class Float8E4M3B15Type(ParametrizedAttribute, TypeAttribute):
 _CLASSES = {attribute.name: attribute for attribute in (*Builtin.attributes, Float8E4M3B15Type)}
 # The declaration of each float type.
 FLOAT_TYPES: dict[Attribute, FloatType] = {_CLASSES[type.ir_text](): type for type in FLOATS}
-FP8 = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits == 8)
 # By their classes, which have no parameters: floats all have one hash, so that a look-up compares many of them.
 _FLOATS_BY_CLASS = {type.__class__: declared for type, declared in FLOAT_TYPES.items()}
 
@@ -182,6 +181,15 @@ def is_integer(type: Attribute) -> bool:
 
 def is_float(type: Attribute) -> bool:
     return element_type_of(type).__class__ in _FLOATS_BY_CLASS
+
+
+def is_narrow_float(type: Attribute) -> bool:
+    """Whether the elements are floats of 8 or 16 bits."""
+    return is_float(type) and bit_width_of(type) < 32
+
+
+def is_fp8(type: Attribute) -> bool:
+    return is_float(type) and bit_width_of(type) == 8
 
 
 def bit_width_of(type: Attribute) -> int:

@@ -30,7 +30,7 @@ from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_strips, open_strips
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
-from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, register_type
+from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.cpu.memory.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.plan.begin_sums import begin_sums
@@ -71,7 +71,7 @@ from deuteron.ir.tt.apart import Pair
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.types import i1
+from deuteron.ir.types import i1, is_narrow_float
 from deuteron.options import CPUOptions
 from deuteron.settings import BOUNDS
 
@@ -207,7 +207,7 @@ def _emit_program(
 
 def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarget) -> Value:
     """A parameter of fp16 is passed as float, which may hold more digits."""
-    return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
+    return rounded(b, value, parameter.type, target) if is_narrow_float(parameter.type) else value
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from xdsl.ir import Attribute
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import (
-    FP8,
     PointerType,
     bf16,
     bit_width_of,
@@ -29,7 +28,8 @@ from deuteron.ir.types import (
 )
 
 GLOBAL, SHARED = "ptr addrspace(1)", "ptr addrspace(3)"
-_FLOATS = {f16: "half", bf16: "bfloat", f32: "float", f64: "double", **dict.fromkeys(FP8, "i8")}
+# By the class: floats all have one hash, so that a look-up compares many of them.
+_FLOATS = {f16.__class__: "half", bf16.__class__: "bfloat", f32.__class__: "float", f64.__class__: "double"}
 
 
 def register_type(type: Attribute) -> str:
@@ -37,7 +37,7 @@ def register_type(type: Attribute) -> str:
     element = element_type_of(type)
     if isinstance(element, PointerType):
         return GLOBAL
-    return _FLOATS.get(element) or f"i{bit_width_of(element)}"
+    return _FLOATS.get(element.__class__) or f"i{bit_width_of(element)}"
 
 
 def bits_type(type: Attribute) -> str:

@@ -26,7 +26,7 @@ from deuteron.backend.math.conversions import (
     widen,
 )
 from deuteron.dtypes import FP16
-from deuteron.ir.types import FLOAT_TYPES, FP8
+from deuteron.ir.types import FLOAT_TYPES, is_fp8
 from deuteron.machine.gpu import GPU
 
 
@@ -41,8 +41,8 @@ class FloatConversion:
 
     def __call__(self, b: Builder, *values: Value) -> list[Value]:
         """Convert one or two elements."""
-        wide = self.widen(b, values) if self.source in FP8 else list(values)
-        if self.target in FP8:
+        wide = self.widen(b, values) if is_fp8(self.source) else list(values)
+        if is_fp8(self.target):
             return self.narrow(b, [self._to_f32(b, value) for value in wide])
         return [self._between(b, value, register_type(self.target)) for value in wide]
 

@@ -34,7 +34,6 @@ from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat,
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, ReshapeOp, TransOp
 from deuteron.ir.types import (
     FLOAT_TYPES,
-    FP8,
     bf16,
     element_type_of,
     f16,
@@ -42,6 +41,7 @@ from deuteron.ir.types import (
     i8,
     i16,
     i32,
+    is_fp8,
     shape_of,
     with_element_type,
 )
@@ -85,8 +85,7 @@ def _scaled(b: Builder, operand: ScaledOperand, type: Attribute, is_fast: bool) 
 def _as_type(b: Builder, value: SSAValue, type: Attribute) -> SSAValue:
     if element_type_of(value.type) == type:
         return value
-    is_fp8 = element_type_of(value.type) in FP8
-    return b.value(FpToFpOp(value, type) if is_fp8 else ExtFOp(value, with_element_type(value.type, type)))
+    return b.value(FpToFpOp(value, type) if is_fp8(value.type) else ExtFOp(value, with_element_type(value.type, type)))
 
 
 def _unpacked(b: Builder, operand: ScaledOperand, type: Attribute) -> SSAValue:

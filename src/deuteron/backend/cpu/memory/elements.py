@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
-from deuteron.ir.types import FLOAT_TYPES, PointerType, bit_width_of, element_type_of, f32, f64
-
-NARROW_FLOATS = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits < 32)
+from deuteron.ir.types import PointerType, bit_width_of, element_type_of, is_float, is_narrow_float
 
 
 def register_type(type: Attribute) -> str:
@@ -25,15 +23,15 @@ def register_type(type: Attribute) -> str:
     element = element_type_of(type)
     if isinstance(element, PointerType):
         return "ptr"
-    if element in NARROW_FLOATS or element == f32:
-        return "float"
-    return "double" if element == f64 else f"i{bit_width_of(element)}"
+    if is_float(element):
+        return "double" if bit_width_of(element) == 64 else "float"
+    return f"i{bit_width_of(element)}"
 
 
 def memory_type(type: Attribute) -> str:
     """The LLVM type of an element in the user's memory."""
     element = element_type_of(type)
-    if element in NARROW_FLOATS:
+    if is_narrow_float(element):
         return f"i{bit_width_of(element)}"
     return scratch_type(element)
 

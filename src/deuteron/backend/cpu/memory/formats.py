@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from xdsl.ir import Attribute
 
 from deuteron.backend.cpu.math.bf16 import round_to_bf16
-from deuteron.backend.cpu.memory.elements import NARROW_FLOATS
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like, zero
@@ -26,7 +25,7 @@ from deuteron.backend.math.conversions import (
     widen_through_half,
 )
 from deuteron.dtypes import FloatType
-from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1
+from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1, is_narrow_float
 
 # Conversions saturate; what is stored is rounded already, and an infinity that came from memory goes back as it is.
 _STORED = {type: declared.as_stored for type, declared in FLOAT_TYPES.items()}
@@ -40,7 +39,7 @@ def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTar
         return f16_to_f32(b, bits, target.converts_half)
     if element_type == bf16:
         return bf16_to_f32(b, bits)
-    if element_type in NARROW_FLOATS:
+    if is_narrow_float(element_type):
         return _widened(b, bits, FLOAT_TYPES[element_type], target)
     return bits
 
@@ -65,7 +64,7 @@ def to_memory(
         return f32_to_f16(b, x, target.converts_half, toward_zero)
     if element_type == bf16:
         return f32_to_bf16(b, x, toward_zero=True) if toward_zero else round_to_bf16(b, x, target)
-    if element_type in NARROW_FLOATS:
+    if is_narrow_float(element_type):
         return narrow(b, x, formats[element_type], toward_zero)
     return x
 
@@ -83,6 +82,6 @@ def upper_half(b: Builder, x: Value) -> Value:
 
 def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:
     """A float register that holds a number of the type."""
-    if element_type not in NARROW_FLOATS:
+    if not is_narrow_float(element_type):
         return x
     return from_memory(b, to_memory(b, x, element_type, target, toward_zero, FLOAT_TYPES), element_type, target)

@@ -15,7 +15,7 @@ from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.memory.element_access import has_masked_moves
-from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type
+from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, to_memory
 from deuteron.backend.cpu.memory.updates import Update, in_order, update_one
 from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighbours
@@ -28,7 +28,7 @@ from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_
 from deuteron.backend.math.vectors import any_lane
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
-from deuteron.ir.types import FLOAT_TYPES, element_type_of
+from deuteron.ir.types import FLOAT_TYPES, element_type_of, is_narrow_float
 
 _OPCODES = {
     AtomicKind.AND: "and",
@@ -175,7 +175,7 @@ class _Update(Update):
         return has_masked_moves(self.target, byte_width(self.memory))
 
     def one(self, b: Builder, pointer: Value, value: Value) -> Value:
-        if self.type not in NARROW_FLOATS:
+        if not is_narrow_float(self.type):
             return b.atomicrmw(_OPCODES[self.kind], pointer, value, self.ordering)
         if self.kind != AtomicKind.XCHG:
             return self._loop(b, pointer, value)
@@ -221,7 +221,7 @@ def atomic_cas(
     ordering = _ORDERINGS[MemorySemantic(op.sem.value.data)]
     bits = [_bits(ctx, b, fragment.value, type) for fragment in (compare, value)]
     found = _exchange(b, pointer.value, *bits, ordering)
-    if is_float(value.value.type) and type not in NARROW_FLOATS:
+    if is_float(value.value.type) and not is_narrow_float(type):
         found = b.bitcast(found, value.value.type)
     return Uniform(from_memory(b, found, type, ctx.target), ctx.emitter.depth)
 

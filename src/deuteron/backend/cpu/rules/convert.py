@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from deuteron.backend.cpu.algebra import lanewise, sign_extend, truncate
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
-from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, memory_type, register_type
+from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, rounded, to_memory
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
@@ -18,7 +18,7 @@ from deuteron.dtypes import FP32, FloatType
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
-from deuteron.ir.types import FLOAT_TYPES, bit_width_of, element_type_of, is_float
+from deuteron.ir.types import FLOAT_TYPES, bit_width_of, element_type_of, is_float, is_narrow_float
 
 
 def constant(ctx: Context, op: Operation) -> Fragment:
@@ -27,7 +27,7 @@ def constant(ctx: Context, op: Operation) -> Fragment:
         raise CompilationError("a constant tile must hold the same number everywhere; load the numbers from memory")
     type = element_type_of(op.result.type)
     value = const(register_type(type), number)
-    if type in NARROW_FLOATS and not FLOAT_TYPES[type].keeps(number):
+    if is_narrow_float(type) and not FLOAT_TYPES[type].keeps(number):
         value = rounded(ctx.emitter.at(0), value, type, ctx.target)
     return Uniform(value, 0)
 
@@ -73,7 +73,7 @@ def _to_float(signed: bool) -> Rule:
         num_bits = bit_width_of(element_type_of(op.operands[0].type)) - signed  # without that of the sign
 
         def emit(b: Builder, value: Value) -> Value:
-            if type not in NARROW_FLOATS or _has_integers(FP32, num_bits):
+            if not is_narrow_float(type) or _has_integers(FP32, num_bits):
                 value = conversions.int_to_float(b, value, register_type(type), signed)
             else:
                 value = conversions.round_to_odd(b, conversions.int_to_float(b, value, "double", signed))
@@ -105,7 +105,7 @@ def convert_float(ctx: Context, op: Operation, x: Fragment) -> Fragment:
 
     def emit(b: Builder, value: Value) -> Value:
         register = like(value.type, register_type(target))
-        if register_type(source) == "double" and target in NARROW_FLOATS:
+        if register_type(source) == "double" and is_narrow_float(target):
             value = conversions.round_to_odd(b, value)
         elif register_type(source) == "double" and toward_zero and register_type(target) == "float":
             value = conversions.truncate_to_f32(b, value)

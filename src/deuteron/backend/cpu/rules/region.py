@@ -15,11 +15,11 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Fragment, Uniform
-from deuteron.backend.cpu.memory.elements import NARROW_FLOATS, register_type
+from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
-from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float
+from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float, is_narrow_float
 
 
 def combine(ctx: Context, block: Block, first: Sequence[Fragment], second: Sequence[Fragment]) -> list[Fragment]:
@@ -42,7 +42,7 @@ def adds_in_float(block: Block) -> Callable[..., Value] | None:
 
     Rounded at every step, a sum of ones in bf16 would not grow beyond 256.
     """
-    narrow = element_type_of(block.args[0].type) in NARROW_FLOATS
+    narrow = is_narrow_float(block.args[0].type)
     return _IN_FLOAT.get(block.first_op.name) if narrow and _is_single(block) else None
 
 

@@ -20,7 +20,7 @@ from deuteron.backend.gpu.fragment import Fragment, Operand, positions, register
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.location import from_attribute, import_path
-from deuteron.ir.types import FP8, byte_width_of, element_type_of, f32, is_float, is_pointer
+from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_fp8, is_pointer
 
 
 def print_(ctx: CUDAContext, op: Operation, *operands: Operand) -> None:
@@ -48,7 +48,7 @@ def _shown(ctx: CUDAContext, value: Value, type: Attribute, signed: bool, as_hex
         return f"0x%0{2 * byte_width_of(type)}llx", b.zext(bits, "i64")
     if is_float(type):
         element = element_type_of(type)
-        if element in FP8:
+        if is_fp8(element):
             value = ctx.isa.conversion(ctx.machine, element, f32)(b, value)[0]
         return "%f", b.fpext(value, "double")
     if is_pointer(type):

@@ -15,7 +15,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import FP8, element_type_of, f32, is_tile
+from deuteron.ir.types import element_type_of, f32, is_fp8, is_tile
 from deuteron.layout.linear import REGISTER
 
 
@@ -31,7 +31,7 @@ def constant(ctx: Context, op: Operation) -> Operand:
 
 
 def _number(number: float, type: Attribute) -> Value:
-    if type in FP8:
+    if is_fp8(type):
         return const("i8", _fp8_bits(number, type))
     return const(register_type(type), number)
 
@@ -113,7 +113,7 @@ def in_format(ctx: Context, x: Operand, source: Attribute, target: Attribute, to
     if source == target:
         return x
     convert = ctx.isa.conversion(ctx.machine, source, target, toward_zero)
-    if source not in FP8 and target not in FP8:
+    if not is_fp8(source) and not is_fp8(target):
         return each(lambda value: convert(ctx.b, value)[0], x)
     registers, results = registers_of(x), []
     for begin in range(0, len(registers), 2):

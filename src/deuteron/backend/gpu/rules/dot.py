@@ -26,7 +26,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import tile_of
-from deuteron.ir.types import FP8, element_type_of, f32, i8, shape_of
+from deuteron.ir.types import element_type_of, f32, i8, is_fp8, shape_of
 from deuteron.layout.distributed import multiply_add_operand
 
 Operand = Fragment | SharedTile
@@ -123,7 +123,7 @@ def _load_slice(
 def _widened(ctx: Context, tile: Fragment, operand: SSAValue, type: str) -> Fragment:
     """What an operand holds, or a slice of it, in the type of the sums."""
     element = element_type_of(tile_of(operand.type))
-    if element in FP8:
+    if is_fp8(element):
         tile = in_format(ctx, tile, element, f32)
     return tile.map(lambda value: ctx.b.sext(value, type) if type == "i32" else ctx.b.fpext(value, type))
 

@@ -19,7 +19,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like
 from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, OPERATORS, precise_divide, precise_sqrt
 from deuteron.ir.tt.convert import PropagateNan
-from deuteron.ir.types import FLOAT_TYPES, FP8, element_type_of
+from deuteron.ir.types import FLOAT_TYPES, element_type_of, is_fp8
 
 
 def _in_f32(emit: Emit) -> Rule:
@@ -61,7 +61,7 @@ def clamp(ctx: Context, op: Operation, x: Operand, low: Operand, high: Operand) 
 def absolute(ctx: Context, op: Operation, x: Operand) -> Operand:
     """Of fp8, which is held as its bits, without the sign's; where minus zero's code is NaN it stays."""
     element = element_type_of(op.result.type)
-    if element not in FP8:
+    if not is_fp8(element):
         return each(lambda value: ctx.b.intrinsic("llvm.fabs", value.type, value), x)
     declared = FLOAT_TYPES[element]
 

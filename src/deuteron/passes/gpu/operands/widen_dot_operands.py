@@ -23,7 +23,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.types import FLOAT_TYPES, FP8, bf16, element_type_of, f16, f32
+from deuteron.ir.types import FLOAT_TYPES, bf16, element_type_of, f16, f32, is_fp8
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import uses_mma, uses_wgmma
 
@@ -50,7 +50,7 @@ class WidenDotOperands(ModulePass):
 
 
 def _is_fp8(operand: SSAValue) -> bool:
-    return element_type_of(operand.type) in FP8
+    return is_fp8(operand.type)
 
 
 def _type_with_all_of(operands: Iterable[SSAValue]) -> Attribute:
