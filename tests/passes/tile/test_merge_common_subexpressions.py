@@ -46,6 +46,47 @@ def test_attributes_and_result_types_count(check):
     )
 
 
+def test_of_ops_that_differ_in_the_types_of_results_each_is_found_again(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%x: i32",
+        """
+        // CHECK:      %c = "tt.splat"(%x) : (i32) -> tensor<4xi32>
+        // CHECK-NEXT: %d = "tt.splat"(%x) : (i32) -> tensor<8xi32>
+        // CHECK-NEXT: "tt.print"(%d)
+        // CHECK-NEXT: "tt.print"(%c)
+        %c = "tt.splat"(%x) : (i32) -> tensor<4xi32>
+        %d = "tt.splat"(%x) : (i32) -> tensor<8xi32>
+        %e = "tt.splat"(%x) : (i32) -> tensor<8xi32>
+        %f = "tt.splat"(%x) : (i32) -> tensor<4xi32>
+        use %e : tensor<8xi32>
+        use %f : tensor<4xi32>""",
+    )
+
+
+def test_what_a_branch_loads_is_not_known_after_it(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%p: !tt.ptr<f32>, %c: i1, %x: f32",
+        f"""
+        // CHECK: scf.if
+        // CHECK: %a = "tt.load"
+        // CHECK: %b = "tt.load"
+        // CHECK-NOT: tt.load
+        %r = "scf.if"(%c) ({{
+          %a = {LOAD}
+          "scf.yield"(%a) : (f32) -> ()
+        }}, {{
+          "scf.yield"(%x) : (f32) -> ()
+        }}) : (i1) -> f32
+        %b = {LOAD}
+        %d = {LOAD}
+        %s = "arith.addf"(%b, %r) : (f32, f32) -> f32
+        %t = "arith.addf"(%s, %d) : (f32, f32) -> f32
+        use %t : f32""",
+    )
+
+
 def test_a_branch_uses_what_is_before_it_but_not_what_is_in_the_other(check):
     check(
         [MergeCommonSubexpressions()],

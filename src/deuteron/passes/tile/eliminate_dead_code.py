@@ -82,7 +82,7 @@ def _needed_operands(op: Operation) -> Iterable[SSAValue]:
         return op.operands[:3]
     if op.next_op is None and op.has_trait(IsTerminator) and not _keeps_all(op.parent_op()):
         return ()
-    return op.operands
+    return op._operands  # `operands` would make a view
 
 
 def _sources_of_result(op: Operation, index: int) -> list[SSAValue]:

@@ -14,24 +14,25 @@ from collections.abc import Hashable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation
 
 from deuteron.ir.effects import is_pure, is_removable
 from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
-Known = dict[Hashable, tuple[SSAValue, ...]]
+Known = dict[Hashable, list[Operation]]  # ops that have all in common but the types of their results
 
 
 def _key(op: Operation) -> Hashable:
-    return (
-        op.name,
-        tuple(op.operands),
-        tuple(result.type for result in op.results),
-        tuple(op.properties.items()),
-        tuple(op.attributes.items()),
-    )
+    """What two ops have in common of which one does; the types of their results are left out, to hash which takes
+    longer than all else.
+    """
+    return op.name, op._operands, tuple(op.properties.items()), tuple(op.attributes.items())
+
+
+def _types(op: Operation) -> list[Attribute]:
+    return [result.type for result in op.results]
 
 
 def _merge(block: Block, values: Known, loads: Known) -> None:
@@ -49,16 +50,15 @@ def _merge(block: Block, values: Known, loads: Known) -> None:
             continue
         if op.regions or not op.results:
             continue
-        key, known = _key(op), values if is_pure(op) else loads
-        earlier = known.get(key)
+        alike, types = (values if is_pure(op) else loads).setdefault(_key(op), []), _types(op)
+        earlier = next((one for one in alike if _types(one) == types), None)
         if earlier is not None:
-            replace(op, earlier)
+            replace(op, earlier.results)
             continue
-        known[key] = tuple(op.results)
-        if known is values:
-            added.append(key)
-    for key in added:
-        del values[key]
+        alike.append(op)
+        added.append(alike)
+    for alike in added:
+        alike.pop()
 
 
 class MergeCommonSubexpressions(Optimisation):
