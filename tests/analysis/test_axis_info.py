@@ -49,6 +49,14 @@ def test_rows_are_contiguous_and_as_aligned_as_stride_and_pointer():
     assert infos.of(store.mask).constancy == (64, 16)
 
 
+def test_one_that_is_deferred_looks_at_the_function_when_it_is_asked():
+    infos, (store,) = infos_of(rows, ["x_ptr", "stride", "n"], BLOCK=64)
+    func = function_of(store)
+    deferred = AxisInfoAnalysis(func, deferred=True)
+    assert "_infos" not in vars(deferred) and "_infos" in vars(infos)
+    assert [deferred.of(operand) for operand in store.operands] == [infos.of(operand) for operand in store.operands]
+
+
 def test_without_hints_nothing_is_aligned():
     infos, (store,) = infos_of(rows, [], BLOCK=64)
     assert infos.of(store.ptr).contiguity == (1, 32)

@@ -31,15 +31,26 @@ Taken = dict[Operation, list[AxisInfo]]
 
 
 class AxisInfoAnalysis:
-    """Axis info of every value of a function."""
+    """Axis info of every value of a function.
 
-    def __init__(self, func: FuncOp, rules: Mapping[type[Operation], Rule] = RULES):
+    `deferred`: the function is looked at when the first question is asked, and not at all where none is; for those who
+    change nothing before.
+    """
+
+    def __init__(self, func: FuncOp, rules: Mapping[type[Operation], Rule] = RULES, deferred: bool = False):
         self._func, self._rules = func, rules
-        self._infos: dict[SSAValue, AxisInfo] = {}
         self._distances: dict[int, DistancesAnalysis] = {}  # by the number of neighbours
-        for index, argument in enumerate(func.args):
-            self._infos[argument] = uniform(argument, func.arg_divisibility(index))
-        self._visit_block(func.body.block)
+        if not deferred:
+            self._infos  # noqa: B018
+
+    @cached_property
+    def _infos(self) -> dict[SSAValue, AxisInfo]:
+        """What visiting the function has found, which the visits themselves ask for."""
+        self._infos = {
+            arg: uniform(arg, self._func.arg_divisibility(place)) for place, arg in enumerate(self._func.args)
+        }
+        self._visit_block(self._func.body.block)
+        return self._infos
 
     def of(self, value: SSAValue) -> AxisInfo:
         return self._infos.get(value) or unknown(value)

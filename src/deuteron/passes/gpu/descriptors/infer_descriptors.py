@@ -94,7 +94,7 @@ class _Rewrite:
     def __init__(self, func: FuncOp, tma: TensorMemoryCopies):
         self._tma = tma
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
-        self._info, self._known = AxisInfoAnalysis(func), TilePolynomials(self._hinted)
+        self._info, self._known = AxisInfoAnalysis(func, deferred=True), TilePolynomials(self._hinted)
         self._writers = Writers(func)
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}

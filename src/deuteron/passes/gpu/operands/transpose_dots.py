@@ -57,7 +57,7 @@ class TransposeDots(Optimisation):
         for func in functions_in(op):
             dots = nested_ops(func, DotOp)
             if dots:
-                info = AxisInfoAnalysis(func)
+                info = AxisInfoAnalysis(func, deferred=True)
                 chosen = [dot for dot in dots if self._pays(dot, info)]
                 for dot in chosen:
                     _transpose(dot)

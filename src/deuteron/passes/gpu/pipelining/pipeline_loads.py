@@ -244,7 +244,7 @@ class PipelineLoads(Optimisation):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
             if "tt.num_stages" in loop.attributes or is_among_dots:
-                info = info or AxisInfoAnalysis(func)
+                info = info or AxisInfoAnalysis(func, deferred=True)
                 is_rebuilt = self._pipeline(loop, info)
             else:
                 is_rebuilt = self._prefetch(loop, func)

@@ -125,7 +125,7 @@ def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
     operands = [op for op in nested_ops(func, Load) if is_tile(op.result.type) and op.result in fed]
     if not operands:
         return []
-    info, writers, plans = AxisInfoAnalysis(func), Writers(func), {}
+    info, writers, plans = AxisInfoAnalysis(func, deferred=True), Writers(func), {}
     for block, kind in product(_blocks(func), (LoadOp, DescriptorLoadOp)):
         loads = [BufferedLoad.of(op, info) for op in operands if op.parent is block and isinstance(op, kind)]
         free = [one for one in loads if obstacle_to_copies(one, info, machine) is None]
