@@ -85,6 +85,13 @@ def test_a_first_compile_brings_neither_numpy_nor_the_interpreter(tmp_path, targ
     assert "llvmlite" in names and not names & set(NEEDLESS_TO_COMPILE)
 
 
+def test_folding_what_is_exact_brings_no_numpy(tmp_path):
+    kernel = KERNEL.replace("tl.load(x_ptr + i)", "tl.load(x_ptr + i + (BLOCK - 1), mask=i < BLOCK // 2, other=0.0)")
+    source = "deuteron.compiler.ASTSource(double, {'x_ptr': '*fp16', 'BLOCK': 'constexpr'}, {'BLOCK': 16})"
+    compiled = f"text = deuteron.compile({source}, target='cpu').asm['ttir']\n"
+    assert run(tmp_path / "a.py", f"{kernel}{compiled}print('truncf' in text, 'numpy' in sys.modules)") == "False False"
+
+
 def test_xdsl_parses_its_assembly_formats_when_they_are_used(tmp_path):
     source = """
 import deuteron.ir.dialects

@@ -1,7 +1,7 @@
 """Folds of `arith`, `math` and conversions: operations on constants, neutral and absorbing operands, selects.
 
-Constants are computed by the interpreter's rules, which define what they are. Functions whose value a target may
-approximate (exp, log, sin ...) are left to the target.
+Constants are computed by the interpreter's rules, which define what they are, or, the most frequent ones, to the same
+numbers without NumPy (exact.py). Functions whose value a target may approximate (exp, log, sin ...) are left to it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value, has_cons
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp, MulHiUIOp
 from deuteron.ir.types import bit_width_of, is_pointer, is_tile
+from deuteron.passes.tile.folding.exact import exact
 from deuteron.passes.tile.folding.fold_table import FoldRule, FoldTable
 
 FOLDS = FoldTable()
@@ -45,6 +46,9 @@ def fold_constants(op: Operation, keeps_nan: bool = False) -> Folded:
 
 
 def _computed(op: Operation, numbers: Sequence[bool | int | float]) -> bool | int | float:
+    number = exact(op, numbers)
+    if number is not None:
+        return number
     from deuteron.passes.tile.folding.computed import computed  # deferred: brings NumPy, for what few kernels have
 
     return computed(op, numbers)
