@@ -55,8 +55,9 @@ def _caller(call: Location) -> str:
 
 
 def span_code(params: Sequence[ParamRecord], sizes: Sequence[str]) -> str:
-    """The statements that tell a kernel the memory of each pointer; a size that is not known is all there is, and none of
-    a null pointer, whatever its size is said to be."""
+    """The statements that tell a kernel the memory of each pointer: all there is where its size is not known, none of a
+    null pointer, whatever its size is said to be.
+    """
     lines = []
     for i, (param, size) in enumerate(zip(pointers(params), sizes, strict=True)):
         span = f"deuteron_block.spans[{i}]"

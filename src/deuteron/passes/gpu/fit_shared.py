@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Operation
 
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
@@ -23,13 +22,12 @@ from deuteron.ir.tt.function import functions_in
 from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
-
-_HINT = "tt.num_stages"
+from deuteron.passes.gpu.rings.buffered_loads import STAGES_HINT, stages_of
 
 
 def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig, ModuleOp], ModuleOp]) -> ModuleOp:
     """What passes make of a module, with the most stages with which it fits."""
-    most = max((_stages_of(loop, config.num_stages) for loop in nested_ops(module, scf.ForOp)), default=1)
+    most = max((stages_of(loop, config.num_stages) for loop in nested_ops(module, scf.ForOp)), default=1)
     has_dots = bool(nested_ops(module, DotOp))
     kept = module.clone() if most > 1 or has_dots else module
     first = made_for(config, module)
@@ -62,17 +60,12 @@ def _fits(module: ModuleOp, config: GPUConfig) -> bool:
     return TOTAL not in module.attributes or total_of(module) <= config.machine.shared.max_bytes
 
 
-def _stages_of(loop: Operation, otherwise: int) -> int:
-    hint = loop.attributes.get(_HINT)
-    return otherwise if hint is None else hint.value.data
-
-
 def _with_stages(module: ModuleOp, num_stages: int) -> ModuleOp:
     """A copy in which no loop is asked to have more."""
     copy = module.clone()
     for loop in nested_ops(copy, scf.ForOp):
-        if _HINT in loop.attributes:
-            loop.attributes[_HINT] = IntegerAttr(min(_stages_of(loop, num_stages), num_stages), i32)
+        if STAGES_HINT in loop.attributes:
+            loop.attributes[STAGES_HINT] = IntegerAttr(min(stages_of(loop, num_stages), num_stages), i32)
     return copy
 
 

@@ -234,3 +234,29 @@ def test_a_store_that_is_not_alone_stays_where_its_value_is(rng):
     np.testing.assert_array_equal(out, x + biases.repeat(64))
     np.testing.assert_array_equal(positive, out > 0)
     assert kernel.metadata.shared == 0
+
+
+@deuteron.jit
+def decayed(q, k, gates, out, depth, N: tl.constexpr, BK: tl.constexpr):
+    i, j = tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((N, N), tl.float32)
+    for start in range(0, depth, BK):
+        at = i[:, None] * depth + start + j[None, :]
+        gate = tl.load(gates + at)
+        first = tl.load(q + at).to(tl.float32) * tl.exp(gate)
+        second = tl.load(k + at).to(tl.float32) * tl.exp(-gate)
+        acc += tl.dot(first.to(tl.float16), tl.trans(second.to(tl.float16)))
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+@pytest.mark.parametrize(("num_stages", "converted"), [(1, 1), (3, 3)])
+def test_what_an_operand_is_computed_of_is_loaded_where_it_is(rng, num_stages, converted):
+    """Four gates in an access of 16 bytes, of eight halves that they belong to. Copied ahead they would be loaded from
+    there; the sum is converted for its store.
+    """
+    q, k = (aligned(rng.standard_normal((64, 128)).astype(np.float16)) for _ in range(2))
+    gates, out = aligned(-rng.random((64, 128), np.float32)), aligned(np.zeros((64, 64), np.float32))
+    kernel = emulate(decayed, q, k, gates, out, 128, N=64, BK=64, num_stages=num_stages)
+    first, second = (x.astype(np.float64) * np.exp(sign * gates) for x, sign in ((q, 1), (k, -1)))
+    np.testing.assert_allclose(out, first @ second.T, rtol=1e-2, atol=2e-2 * np.sqrt(128))
+    assert kernel.asm["ttgir"].count('"ttg.convert_layout"') == converted

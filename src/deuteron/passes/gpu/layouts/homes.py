@@ -64,6 +64,7 @@ class Homes:
         self._info = info
         self._config = config
         self.fed_to_dots = fed_to_dots(func)
+        self.num_stages = config.num_stages
         self._has_dots = has_dots(func)
         self.repeated_loads = RepeatedLoads(func, info, config, self.fed_to_dots)
         self._reduced = _reduced_axes(func)

@@ -31,7 +31,7 @@ from deuteron.ir.types import byte_width_of
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
-from deuteron.passes.gpu.rings.buffered_loads import has_dots
+from deuteron.passes.gpu.rings.buffered_loads import DOTS, has_dots, stages_of
 
 # Accesses for one of the coalesced layout: a conversion stores and loads in shared memory instead, and threads wait for
 # each other, which counts as so many more. On an H200 experts whose threads load 8 numbers of rows, of which both rows
@@ -90,24 +90,26 @@ def _is_elementwise(op: object) -> bool:
 
 
 def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> Counter[LinearLayout]:
-    """In which layouts others need how many of these; none where one is no load and not elementwise."""
+    """In which layouts others need how many of these; none where one is no load and not elementwise, or a
+    factor of a dot.
+    """
     if not all(is_loaded_or_elementwise(one) for one in members):
         return Counter()
-    wanted: Counter[LinearLayout] = Counter()
-    for op in members:
-        uses = (use.operation for use in op.results[0].uses if use.operation not in members)
-        wanted.update({layout for user in uses for layout in demanded(user, op.results[0])})
-    return wanted
+    uses = [use for op in members for use in op.results[0].uses if use.operation not in members]
+    if any(use.operation.name in DOTS and use.index < 2 for use in uses):
+        return Counter()
+    layouts = ({*demanded(use.operation, use.operation.operands[use.index])} for use in uses)
+    return Counter(layout for some in layouts for layout in some)
 
 
 def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, conversions: int, info: AxisInfoAnalysis) -> bool:
     """Whether it costs less than so many conversions, and may be done in another layout: addresses and masks are
-    computed wherever they are needed, and no dot reads it, for which it would be copied into shared memory; in a loop
-    of dots, so is what threads exchange.
+    computed wherever they are needed, and it is not copied into shared memory for a dot; in a loop of dots, so is what
+    threads exchange.
     """
     coalesced = homes.get(load.result)
     may_move = not load.is_volatile.value.data and all(homes.get(operand) is None for operand in load.operands)
-    if not may_move or load.result in homes.fed_to_dots:
+    if not may_move or _may_be_copied(load, homes):
         return False
     num_accesses = _num_accesses(load, wanted, info)
     if num_accesses > ACCESSES * _num_accesses(load, coalesced, info) + WAIT * conversions:
@@ -117,6 +119,12 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, conversions: int, in
     if any(map(has_dots, loops_around(load))) or coalesced.in_size(REGISTER) > 1:
         return False
     return _num_sectors(load, wanted, info) <= conversions * _num_sectors(load, coalesced, info)
+
+
+def _may_be_copied(load: LoadOp, homes: Homes) -> bool:
+    """Ahead, for a dot, from where it is then loaded in any layout."""
+    loops = loops_around(load) if load.result in homes.fed_to_dots else ()
+    return any(stages_of(loop, homes.num_stages) > 1 for loop in loops)
 
 
 def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:

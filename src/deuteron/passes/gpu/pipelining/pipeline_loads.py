@@ -51,7 +51,7 @@ from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot
 from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import Iteration, RingAhead
-from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad, has_dots
+from deuteron.passes.gpu.rings.buffered_loads import STAGES_HINT, BufferedLoad, has_dots, stages_of
 from deuteron.passes.optimisation import Optimisation
 
 
@@ -243,7 +243,7 @@ class PipelineLoads(Optimisation):
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
-            if "tt.num_stages" in loop.attributes or is_among_dots:
+            if STAGES_HINT in loop.attributes or is_among_dots:
                 info = info or AxisInfoAnalysis(func, deferred=True)
                 is_rebuilt = self._pipeline(loop, info)
             else:
@@ -252,12 +252,11 @@ class PipelineLoads(Optimisation):
                 info = None
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
-        hint = loop.attributes.get("tt.num_stages")
-        num_stages = hint.value.data if hint is not None else self.config.num_stages
+        num_stages = stages_of(loop, self.config.num_stages)
         if num_stages < 2:
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
-        chosen = choose_loads(loop, info, hint is not None, self.config.machine)
+        chosen = choose_loads(loop, info, STAGES_HINT in loop.attributes, self.config.machine)
         _leave_without_room(loop, chosen.copied, self.config)
         schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
         loop = prefetch(loop, chosen.into_registers(schedule.distance))

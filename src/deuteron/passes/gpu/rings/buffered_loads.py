@@ -29,6 +29,7 @@ from deuteron.layout.shared import PLAIN_ALIGNMENT, SWIZZLE_ALIGNMENT, mma_share
 from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
 
+STAGES_HINT = "tt.num_stages"
 DOTS = ("tt.dot", "ttg.sliced_dot", "ttng.warp_group_dot")
 
 Load = LoadOp | DescriptorLoadOp
@@ -91,6 +92,12 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     if copies is None and size * len(accesses[0]) < min(copy_bytes):
         return f"a copy takes {min(copy_bytes)} bytes or more, an access {size * len(accesses[0])}"
     return "neighbours in memory are not neighbours in shared memory"
+
+
+def stages_of(loop: Operation, otherwise: int) -> int:
+    """How many stages a loop is to have: what it is asked for, else the kernel's."""
+    hint = loop.attributes.get(STAGES_HINT)
+    return otherwise if hint is None else hint.value.data
 
 
 def has_dots(op: Operation) -> bool:
