@@ -20,6 +20,7 @@ from deuteron.backend import ttir
 from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.assembler.loop_variables import emit_ptx_to_fit
 from deuteron.backend.cuda.assembler.nvdisasm import disassemble, has_disassembler
+from deuteron.backend.cuda.assembler.pack_differences import pack_differences
 from deuteron.backend.cuda.assembler.pair_products import pair_products
 from deuteron.backend.cuda.assembler.ptxas import has_ptxas, ptxas_version, start_assembler
 from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
@@ -96,7 +97,8 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
 
 def emit_ptx_alone(llir: str, unit: Unit) -> Made:
     """Of PTX that nobody assembles: for the emulator."""
-    return Made(_PTX(widen_products(pair_products(emit_ptx_to_fit(llir, _architecture(unit))))))
+    ptx = emit_ptx_to_fit(llir, _architecture(unit))
+    return Made(_PTX(pack_differences(widen_products(pair_products(ptx)))))
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:
