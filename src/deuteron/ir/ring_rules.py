@@ -27,6 +27,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.nested import nested_ops, of_kind
+from deuteron.ir.reached import reached
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
@@ -146,16 +147,7 @@ def _source_faults(op: Operation, source: SSAValue, count: int) -> Iterator[Faul
 
 def _sources(value: SSAValue) -> list[SSAValue]:
     """What a value is in the end, through what loops and branches carry."""
-    found, seen, pending = [], {value}, [value]
-    while pending:
-        carried = _carried(pending[-1])
-        last = pending.pop()
-        if not carried:
-            found.append(last)
-        fresh = [source for source in carried if source not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return found
+    return [one for one in reached([value], _carried) if not _carried(one)]
 
 
 def _carried(value: SSAValue) -> list[SSAValue]:

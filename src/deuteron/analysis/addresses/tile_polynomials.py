@@ -26,6 +26,7 @@ from deuteron.analysis.axis.natural import is_natural
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
@@ -176,13 +177,7 @@ class TilePolynomials:
 
 def sources_of(value: SSAValue) -> Iterator[SSAValue]:
     """What a value is made of, itself first, also in earlier iterations of loops."""
-    pending, seen = [value], {value}
-    while pending:
-        current = pending.pop()
-        yield current
-        fresh = [source for source in _sources(current) if source not in seen]
-        seen.update(fresh)
-        pending += fresh
+    return reached([value], _sources)
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.aliasing.written_arguments import read_by
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import is_tile
@@ -49,15 +50,7 @@ def _is_free(load: LoadOp) -> bool:
 
 
 def _depends_on_program(pointer: SSAValue) -> bool:
-    seen, pending = {pointer}, [pointer]
-    while pending:
-        value = pending.pop()
-        if isinstance(value.owner, GetProgramIdOp):
-            return True
-        fresh = [source for source in _made_from(value) if source not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return False
+    return any(isinstance(value.owner, GetProgramIdOp) for value in reached([pointer], _made_from))
 
 
 def _made_from(value: SSAValue) -> Sequence[SSAValue]:

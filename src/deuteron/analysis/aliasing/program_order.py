@@ -24,6 +24,7 @@ from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import has_order, is_apart, read_by, written_arguments, written_by
 from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 
 Ops = tuple[Operation, ...]
 
@@ -116,17 +117,12 @@ def union(targets: Iterable[Targets]) -> Targets:
 
 def needs(op: Operation, load: Operation) -> bool:
     """Whether an op is computed from what a load gives, or runs where that says so."""
-    pending, seen = [*_operands_around(op)], set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        owner = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
-        if owner is load:
-            return True
-        pending += _sources(owner)
-    return False
+    return any(_owner(value) is load for value in reached(_operands_around(op), lambda value: _sources(_owner(value))))
+
+
+def _owner(value: SSAValue) -> Operation:
+    """What gives a value, or gives it to one of its regions."""
+    return value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
 
 
 def _operands_around(op: Operation) -> list[SSAValue]:

@@ -24,6 +24,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.shape import ExpandDimsOp, MakeRangeOp, SplatOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible
 from deuteron.ir.types import element_type_of, is_tile, shape_of
@@ -51,28 +52,23 @@ def _is_row(value: SSAValue) -> bool:
 
 def _is_computed(start: SSAValue) -> bool:
     """Whether a tile is made of ranges and scalars alone, by ops without effects."""
-    pending, seen = [start], {start}
-    while pending:
-        op = pending.pop().owner
-        if not (isinstance(op, Operation) and (isinstance(op, SOURCES) or is_flexible(op))):
-            return False
-        fresh = [operand for operand in op.operands if is_tile(operand.type) and operand not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return True
+    made = reached([start], lambda value: [operand for operand in value.owner.operands if is_tile(operand.type)])
+    return all(isinstance(value.owner, SOURCES) or _is_computed_here(value) for value in made)
+
+
+def _is_computed_here(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and is_flexible(value.owner)
 
 
 def _axes(value: SSAValue) -> set[int]:
     """Along which axes a row, and what is computed of it, are expanded."""
-    pending, seen, axes = [value], {value}, set()
-    while pending:
-        for op in (use.operation for use in pending.pop().uses):
-            if isinstance(op, ExpandDimsOp):
-                axes.add(op.axis.value.data)
-            elif is_flexible(op) and not isinstance(op, SHAPE_OPS) and op.results[0] not in seen:
-                seen.add(op.results[0])
-                pending.append(op.results[0])
-    return axes
+    users = (use.operation for row in reached([value], _computed_of) for use in row.uses)
+    return {op.axis.value.data for op in users if isinstance(op, ExpandDimsOp)}
+
+
+def _computed_of(row: SSAValue) -> list[SSAValue]:
+    users = (use.operation for use in row.uses)
+    return [op.results[0] for op in users if is_flexible(op) and not isinstance(op, SHAPE_OPS)]
 
 
 def _count(loop: scf.ForOp, index: int) -> None:

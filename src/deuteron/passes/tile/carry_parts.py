@@ -30,6 +30,7 @@ from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp, is_wide
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.function import functions_in
@@ -78,15 +79,11 @@ def _paddings(ops: Sequence[Operation]) -> dict[SSAValue, set[bool]]:
 
 def _makers(value: SSAValue) -> Iterator[MakeTensorDescriptorOp]:
     """Where a descriptor may have been made."""
-    pending, seen = [value], {value}
-    while pending:
-        current = pending.pop()
-        if isinstance(current.owner, MakeTensorDescriptorOp):
-            yield current.owner
-            continue
-        fresh = [source for source in address_sources(current) if source not in seen]
-        seen.update(fresh)
-        pending += fresh
+
+    def sources(one: SSAValue) -> Sequence[SSAValue]:
+        return () if isinstance(one.owner, MakeTensorDescriptorOp) else address_sources(one)
+
+    return (one.owner for one in reached([value], sources) if isinstance(one.owner, MakeTensorDescriptorOp))
 
 
 class _Rewrite:

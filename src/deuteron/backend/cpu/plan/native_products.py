@@ -14,7 +14,7 @@ before it. Of the transpose of A a copy is transposed. Where products of several
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.backend.cpu.plan import ops
@@ -23,6 +23,7 @@ from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.views import is_view
 from deuteron.backend.cpu.products.products import NativeProduct
 from deuteron.ir.builder import Builder
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, TransOp
@@ -49,15 +50,16 @@ def _is_computed_for(transpose: SSAValue) -> bool:
 
 def _is_computed(tile: SSAValue) -> bool:
     """Whether a tile is computed element by element, of nothing that is in memory anyway."""
-    pending, seen = [tile], {tile}
-    while pending:
-        op = pending.pop().owner
-        if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or is_view(op):
-            return False
-        sources = {value for value in op.operands if is_tile(value.type)} if not isinstance(op, LoadOp) else set()
-        pending += sources - seen
-        seen |= sources
-    return True
+
+    def sources(value: SSAValue) -> list[SSAValue]:
+        operands = () if isinstance(value.owner, LoadOp) else value.owner.operands
+        return [operand for operand in operands if is_tile(operand.type)]
+
+    return all(_is_computed_by_element(value.owner) for value in reached([tile], sources))
+
+
+def _is_computed_by_element(op: Operation | Block) -> bool:
+    return isinstance(op, Operation) and ops.declared(op).is_lazy(op) and not is_view(op)
 
 
 def _copy(value: SSAValue, product: NativeProduct, excess: int, steps: int = 1) -> SSAValue:

@@ -10,6 +10,7 @@ which is tested before the nest: `Guard`. Where it fails the nest runs element b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -25,6 +26,7 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile
 
@@ -129,14 +131,10 @@ def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> list[Gua
 
 def _may_have_wrapped(value: SSAValue) -> bool:
     """Whether a tile is computed from one that was widened, and may have wrapped around before: no range does."""
-    pending, seen = [value], {value}
-    while pending:
-        op = pending.pop().owner
-        if not isinstance(op, Operation) or not is_tile(op.results[0].type):
-            continue
-        if isinstance(op, ExtSIOp) and not isinstance(ops.forwarded(op.operands[0]).owner, MakeRangeOp):
-            return True
-        fresh = [operand for operand in op.operands if operand not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return False
+    tiles = (one.owner for one in reached([value], _operands_of_tile) if is_tile(one.type))
+    widened = (op.operands[0] for op in tiles if isinstance(op, ExtSIOp))
+    return any(not isinstance(ops.forwarded(source).owner, MakeRangeOp) for source in widened)
+
+
+def _operands_of_tile(value: SSAValue) -> Sequence[SSAValue]:
+    return value.owner.operands if isinstance(value.owner, Operation) and is_tile(value.type) else ()

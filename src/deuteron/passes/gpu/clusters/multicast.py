@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import BlockArgument, SSAValue
 
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
@@ -21,16 +24,12 @@ def sharing_ctas(load: DescriptorLoadOp, buffer: MemDescType, num_ctas: int) -> 
     return num_ctas if is_shared else 1
 
 
-def _depends_on_rank(values: list[SSAValue]) -> bool:
-    pending, seen = [*values], set(values)
-    while pending:
-        value = pending.pop()
-        if isinstance(value.owner, ClusterCTARankOp):
-            return True
-        sources = control_flow_sources(value)
-        if sources is None:
-            sources = [] if isinstance(value, BlockArgument) else value.owner.operands
-        fresh = [source for source in sources if source not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return False
+def _depends_on_rank(values: Sequence[SSAValue]) -> bool:
+    return any(isinstance(value.owner, ClusterCTARankOp) for value in reached(values, _made_from))
+
+
+def _made_from(value: SSAValue) -> Sequence[SSAValue]:
+    sources = control_flow_sources(value)
+    if sources is not None:
+        return sources
+    return () if isinstance(value, BlockArgument) else value.owner.operands

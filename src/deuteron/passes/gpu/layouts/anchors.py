@@ -20,6 +20,7 @@ from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.analysis.addresses.load_accesses import num_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import AxisInfo
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
@@ -179,23 +180,16 @@ def is_chained(op: AnyDot) -> bool:
 
 def _takes_dot(op: AnyDot) -> bool:
     """Whether operand a or b is made of what a dot of the same region gives, in the way of `reaches_operand`."""
-    region, pending = op.parent_region(), list(op.operands[:2])
-    seen = set(pending)
-    while pending:
-        value = pending.pop()
-        if isinstance(value.owner, AnyDot):
-            if value.owner is not op and region is not None and region.is_ancestor(value.owner):
-                return True
-            continue
-        fresh = [source for source in _made_from(value) if source not in seen]
-        seen.update(fresh)
-        pending.extend(fresh)
-    return False
+    region = op.parent_region()
+    dots = (value.owner for value in reached(op.operands[:2], _made_from) if isinstance(value.owner, AnyDot))
+    return region is not None and any(dot is not op and region.is_ancestor(dot) for dot in dots)
 
 
 def _made_from(value: SSAValue) -> Sequence[SSAValue]:
-    """What an op without regions, or the ends of both branches, make a value of."""
+    """What an op without regions, or the ends of both branches, make a value of; a dot is where that ends."""
     op = value.owner
+    if isinstance(op, AnyDot):
+        return ()
     if isinstance(op, scf.IfOp):
         return [region.block.last_op.operands[value.index] for region in op.regions]
     return op.operands if isinstance(op, Operation) and not op.regions else ()
@@ -203,23 +197,15 @@ def _made_from(value: SSAValue) -> Sequence[SSAValue]:
 
 def reaches_operand(value: SSAValue) -> bool:
     """Whether a value reaches operand a or b of a dot through branches and ops without regions."""
-    seen, pending = {value}, [value]
-    while pending:
-        for use in pending.pop().uses:
-            user = use.operation
-            if isinstance(user, AnyDot):
-                if use.index < 2:
-                    return True
-                continue
-            fresh = [result for result in _results_from(use) if result not in seen]
-            seen.update(fresh)
-            pending.extend(fresh)
-    return False
+    made = reached([value], lambda one: [result for use in one.uses for result in _results_from(use)])
+    return any(isinstance(use.operation, AnyDot) and use.index < 2 for one in made for use in one.uses)
 
 
 def _results_from(use: Use) -> Sequence[SSAValue]:
-    """What an op without regions, or the end of a branch, makes of one of its operands."""
+    """What an op without regions, or the end of a branch, makes of one of its operands; a dot is where that ends."""
     user = use.operation
+    if isinstance(user, AnyDot):
+        return []
     if isinstance(user, scf.YieldOp) and isinstance(branch := user.parent_op(), scf.IfOp):
         return [branch.results[use.index]]
     return [] if user.regions else user.results
