@@ -4,8 +4,8 @@
 
 What is accessed is what the text that the CPU got does, run by the interpreter. By lot an array has its last byte
 before such a page or its first byte after one; half of the programs know nothing of where their arrays begin, so that
-these end at the last byte. So a vector that is loaded where lanes are off, a row that is read ahead, or the element
-after the last one, is found.
+these end at the last byte, or one byte from it, where elements lie in two words. So a vector that is loaded where lanes
+are off, a row that is read ahead, or the element after the last one, is found.
 """
 
 from __future__ import annotations
@@ -39,13 +39,18 @@ def knows_alignment(case: Case) -> bool:
     return case.seed % 4 < 2
 
 
+def gap_of(case: Case) -> int:
+    """How many bytes are between arrays and their pages. A lock on two lines may stop a processor for milliseconds."""
+    return int(case.seed % 4 == 3 and "atomic" not in case.source)
+
+
 def launch_on_pages(case: Case, kernel: CompiledKernel, launch: Callable[[list[Any]], None], values: list[Any]) -> None:
     """`launch(passed)`, of addresses and numbers; the arrays get what it stored."""
     rng = np.random.default_rng([case.seed, 2])
     touched = touched_bytes(case, parse_module(kernel.asm["ttir"]))
     alignment = _ALIGNED if knows_alignment(case) else 1
     pages = {
-        number: Pages(value, touched.get(number, range(0)), alignment if rng.random() < AT_END else 0)
+        number: Pages(value, touched.get(number, range(0)), alignment if rng.random() < AT_END else 0, gap_of(case))
         for number, value in enumerate(values)
         if isinstance(value, np.ndarray)
     }
@@ -89,10 +94,10 @@ class Pages:
     """A part of an array between two pages that nothing may touch; what is left of the pages in between is watched.
 
     `pointer`: where the whole array would begin. `alignment`: of it, where the part is at the end of its pages; 0: at
-    the beginning.
+    the beginning. `gap`: between the part and its end, or the beginning.
     """
 
-    def __init__(self, array: np.ndarray, part: range, alignment: int):
+    def __init__(self, array: np.ndarray, part: range, alignment: int, gap: int = 0):
         self._elements = array.view(np.uint8)[part.start : part.stop]
         size = -(-(len(part) + _ALIGNED) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._mapping = mmap.mmap(-1, size + 2 * mmap.PAGESIZE)
@@ -102,7 +107,7 @@ class Pages:
                 raise OSError(ctypes.get_errno(), "mprotect")
         self._room = mapped[mmap.PAGESIZE : mmap.PAGESIZE + size]
         self._room[:] = POISON
-        begin = size - len(part) if alignment else part.start % _ALIGNED
+        begin = size - len(part) - gap if alignment else part.start % _ALIGNED + gap
         self._begin = begin - (begin - part.start) % (alignment or 1)
         self.pointer = self._room.ctypes.data + self._begin - part.start
         self._own[:] = self._elements

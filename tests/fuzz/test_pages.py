@@ -37,6 +37,24 @@ def test_a_program_that_is_right(seed):
     assert [outcome.kind for outcome in outcomes] == ["ok", "ok"]
 
 
+GATHERED = """@triton.jit
+def kernel(x, i, out):
+    at = tl.arange(0, 64)
+    tl.store(out + at, tl.load(x + tl.load(i + at)))
+"""
+
+
+def test_elements_in_two_words():
+    arguments = (
+        Argument("x", "float16", 64, "normal"),
+        Argument("i", "int32", 64, "index", 1, 64),
+        Argument("out", "float16", 64, "poison"),
+    )
+    outcomes = list(run_case(Case(3, GATHERED, arguments, (1,)), ["cpu/pages"], lambda place: None))
+    assert [outcome.kind for outcome in outcomes] == ["ok", "ok"]
+    assert all(Pages(np.zeros(64, np.float16), range(128), end, gap=1).pointer % 2 for end in (0, 1))
+
+
 def read(place: int, alignment: int) -> None:
     pages = Pages(np.arange(64, dtype=np.int32), range(20, 172), alignment)
     ctypes.string_at(pages.pointer + place, 1)
