@@ -89,3 +89,10 @@ def test_timing_and_comparing_as_triton_2_had_it():
     testing.assert_almost_equal([1.0], [1.01])
     with pytest.raises(AssertionError):
         testing.assert_almost_equal([1.0], [1.02])
+
+
+def test_properties_of_the_device_as_triton_2_asked_for_them(monkeypatch):
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    with pytest.warns(UserWarning, match="driver.active.utils now"):
+        utils = old_spellings.DRIVER_NAMES["CudaUtils"]()
+    assert utils.get_device_properties(0)["multiprocessor_count"] >= 1

@@ -184,7 +184,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         | failures
         | {"knobs": knobs, "driver": active_driver}
         | {name: jit_names[name] for name in ("JITFunction", "KernelInterface")},
-        "triton.runtime.driver": active,
+        "triton.runtime.driver": active | old_spellings.DRIVER_NAMES,
         "triton.runtime.errors": failures,
         "triton.code_gen": jit_names | tuning | failures,
         "triton.runtime.interpreter": {"InterpretedFunction": InterpretedFunction},

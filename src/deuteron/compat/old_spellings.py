@@ -3,6 +3,7 @@
 triton.compile(add, signature="*fp32,i32", constants={2: 128}, num_warps=4)          Triton 2.0, 2.1
 triton.autotune(configs, key, None, None, 25, 100)   warmup and rep by position      Triton 2.1
 triton.code_gen.JITFunction                                                          before Triton 2.0
+triton.runtime.driver.CudaUtils().get_device_properties(0)                           Triton 2.1
 @tl.constexpr_function                                                               Triton 3.4
 """
 
@@ -19,6 +20,7 @@ from deuteron.backend import get_backend
 from deuteron.language.function import Function
 from deuteron.language.source_functions import constexpr_function
 from deuteron.options import option_names
+from deuteron.runtime import driver
 from deuteron.runtime.autotuning import decorator
 
 
@@ -63,6 +65,12 @@ def autotune(
     return decorator.autotune(configs, key, prune_configs_by, reset_to_zero, **times, **named)
 
 
+def cuda_utils() -> Any:
+    """What Triton 2 called `driver.active.utils`."""
+    warnings.warn("triton.runtime.driver.CudaUtils() is called driver.active.utils now", stacklevel=2)
+    return driver.active.utils
+
+
 def _compile(source: Any, target: Any, options: Mapping[str, Any], **asked: Any) -> compiler.CompiledKernel:
     """Compile for launchers of any kind; `asm` then has the libraries that AOTInductor packs."""
     kernel = compiler.compile(source, target, {**_plain(target), **options}, in_folder=True, **asked)
@@ -92,4 +100,5 @@ def _by_name(fn: Function, signature: str | Mapping[Any, str], constants: set[st
 
 
 NAMES = {"compile": compile, "autotune": autotune}
+DRIVER_NAMES = {"CudaUtils": cuda_utils}
 LANGUAGE_NAMES = {"constexpr_function": constexpr_function}
