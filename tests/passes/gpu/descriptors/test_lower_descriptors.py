@@ -211,6 +211,48 @@ def test_blocks_over_others_wait_until_these_are_done(case, waits):
     assert found.count("ttng.async_tma_store_wait") - found.count("read_only") == waits
 
 
+@deuteron.jit
+def told(x, y, flags, n, CASE: tl.constexpr):
+    """Others may be told, by an atomic, that blocks are there."""
+    i = (tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]).to(tl.float16)
+    if CASE == "before":
+        tl.atomic_add(flags, 1, sem="acquire")
+    if CASE == "each":
+        for k in range(n):
+            y.store([16 * k, 0], i)
+            tl.atomic_add(flags + k, 1)
+    elif CASE == "all":
+        for k in range(n):
+            y.store([16 * k, 0], i)
+    else:
+        y.store([0, 0], i)
+    if CASE == "release" or CASE == "all":
+        tl.atomic_xchg(flags, 1, sem="release", scope="sys")
+    if CASE == "relaxed":
+        tl.atomic_xchg(flags, 1, sem="relaxed")
+
+
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [
+        ("release", ["copy", "wait until done", "atomic"]),
+        ("each", ["copy", "wait until done", "atomic"]),
+        ("all", ["wait", "copy", "wait until done", "atomic"]),
+        ("before", ["atomic", "copy", "wait"]),
+        ("relaxed", ["copy", "wait", "atomic"]),
+    ],
+)
+def test_a_block_is_there_when_others_are_told_that_it_is(case, names):
+    attrs = {(index,): [["tt.divisibility", 16]] for index in range(3)}
+    signature = {"x": "tensordesc<fp16[16,64]>", "y": "tensordesc<fp16[16,64]>", "flags": "*i32", "n": "i32"}
+    kernel = compile(ASTSource(told, {**signature, "CASE": "constexpr"}, {"CASE": case}, attrs), "cuda:90", {})
+    words = {"async_tma_copy_local_to_global": "copy", "async_tma_store_wait": "wait", "atomic_rmw": "atomic"}
+    lines = [line for line in generic_asm(kernel, "ttgir").splitlines() if any(f".{op}" in line for op in words)]
+    found = [next(word for op, word in words.items() if f".{op}" in line) for line in lines]
+    is_done = [word == "wait" and "read_only" not in line for word, line in zip(found, lines, strict=True)]
+    assert [word + " until done" * done for word, done in zip(found, is_done, strict=True)] == names
+
+
 @pytest.mark.parametrize("case", ["twice", "again", "moved", "halves", "added"])
 def test_the_last_of_blocks_at_the_same_place_stays(case, monkeypatch):
     attrs = {(index,): [["tt.divisibility", 16]] for index in range(2)}

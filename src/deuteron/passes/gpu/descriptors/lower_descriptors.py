@@ -14,8 +14,9 @@
 
 Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
 store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
-done, and so before one that may write to the same place (`analysis/aliasing`). The only store of a loop, whose
-memory nothing else could use, is waited for before the next one:
+done, and so before one that may write to the same place (`analysis/aliasing`), or where what follows keeps accesses in
+order: an atomic may tell others that the block is there. The only store of a loop that keeps no order, whose memory
+nothing else could use, is waited for before the next one:
 
     "scf.for" ... ({                               %n = "ttg.local_alloc"()
       ...                                          "scf.for" ... ({
@@ -40,12 +41,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from deuteron.analysis.aliasing.program_order import ProgramOrder
 from deuteron.analysis.aliasing.tma_stores import stores_that_wait
 from deuteron.analysis.aliasing.written_arguments import touched_arguments, written_by
 from deuteron.analysis.shared_memory.descriptor_buffers import block_buffer, block_bytes, load_buffer
 from deuteron.analysis.shared_memory.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import READ, effects_inside, is_pure
+from deuteron.ir.effects import GLOBAL, ORDER, READ, effects_inside, is_pure
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -90,17 +92,25 @@ def _lower(func: FuncOp) -> None:
     loads = nested_ops(func, DescriptorLoadOp)
     stores = nested_ops(func, DescriptorStoreOp | DescriptorReduceOp)
     read = touched_arguments((effect for op, effect in effects_inside(func) if op not in stores), READ)
+    order = ProgramOrder(func, _keeping_order(func))
     for block in dict.fromkeys(op.parent for op in loads):
         for group in list(_groups(block)):
             _load(group)
     waiting = stores_that_wait(func, stores)
     for store in stores:
         is_read, loop = written_by(store).shares(read), _outermost_loop(store)  # of other arguments: tma_accesses.py
+        is_told = bool(order.after(store))
         is_alone = loop is not None and sum(other in stores for other in nested_ops(loop)) == 1
-        if is_alone and not is_read and _keeps_its_memory(store, func):
-            _store_until_next(store, loop, store in waiting)
+        if is_alone and not is_read and not _keeping_order(loop) and _keeps_its_memory(store, func):
+            _store_until_next(store, loop, store in waiting, is_told)
         else:
-            _store(store, is_read, store in waiting)
+            _store(store, is_read or is_told, store in waiting)
+
+
+def _keeping_order(op: Operation) -> list[Operation]:
+    """The ops in a function or a loop over which no access of global memory moves, as others may wait for it."""
+    found = (inner for inner, effect in effects_inside(op) if effect.kind is ORDER and effect.resource is GLOBAL)
+    return list(dict.fromkeys(found))
 
 
 def _outermost_loop(op: Operation) -> scf.ForOp | None:
@@ -162,18 +172,20 @@ def _load(group: list[DescriptorLoadOp]) -> None:
         read_from(buffer, load, b)
 
 
-def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool, waits: bool) -> None:
+def _store(op: DescriptorStoreOp | DescriptorReduceOp, until_done: bool, waits: bool) -> None:
     b = Builder.before(op)
     if waits:
         b.insert(AsyncTMAStoreWaitOp(0))
     buffer = b.value(LocalAllocOp(block_buffer(op.src.type), op.src))
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
-    b.insert(AsyncTMAStoreWaitOp(0, read_only=not is_read))
+    b.insert(AsyncTMAStoreWaitOp(0, read_only=not until_done))
     erase(op)
 
 
-def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForOp, waits: bool) -> None:
+def _store_until_next(
+    op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForOp, waits: bool, until_done: bool
+) -> None:
     """The loop goes on while the block is stored."""
     buffer = Builder.before(loop).value(LocalAllocOp(block_buffer(op.src.type)))
     b = Builder.before(op)
@@ -182,7 +194,7 @@ def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForO
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
     after = Builder.after(loop)
-    after.insert(AsyncTMAStoreWaitOp(0, read_only=True))
+    after.insert(AsyncTMAStoreWaitOp(0, read_only=not until_done))
     after.insert(LocalDeallocOp(buffer))
     erase(op)
 
