@@ -141,7 +141,7 @@ def written_otherwise(mutant: Mutant) -> None:
 @edit_of("expressions")
 def another_shape(mutant: Mutant) -> None:
     """A tile turned, flipped, shared out; a row where a column was."""
-    _, node = mutant.expression(lambda e: isinstance(e, ast.Name | ast.Call | ast.BinOp))
+    _, node = mutant.expression(_is_likely_a_tile)
     forms = (
         "tl.trans({})",
         "tl.flip({}, 0)",
@@ -156,6 +156,10 @@ def another_shape(mutant: Mutant) -> None:
         "tl.reshape({0}, {0}.shape[::-1])",
     )
     mutant.replace(node, mutant.choose(forms).format(text(node)))
+
+
+def _is_likely_a_tile(node: ast.expr) -> bool:
+    return is_call_of(node, "load", "dot", "where", "zeros", "full", *UNARY) or isinstance(node, ast.Subscript)
 
 
 @edit_of("expressions")
