@@ -100,6 +100,37 @@ def test_why_nothing_takes_the_arguments(workspace: Workspace):
     ]
 
 
+GRIDS = r"""
+#include "linked.h"
+#include <stdio.h>
+
+int main(void) {
+  static float x[1];
+  const int32_t sizes[] = {1, 65535, 65536, 3, 0, -1};
+  const char *reason;
+  for (int i = 0; i < 6; i++)
+    for (int algo_id = 0; algo_id < 2; algo_id++) {
+      const int asked = (int)add_alpha_supports(NULL, x, sizes[i], algo_id, &reason);
+      printf("%d %d %s\n", asked, (int)add_alpha(NULL, x, sizes[i], algo_id), reason);
+    }
+  return 0;
+}
+"""
+
+
+def test_why_a_grid_is_not_launched(workspace: Workspace):
+    """What is said of the arguments is what comes of the launch."""
+    grids = {"128": "1, n", "256": "cdiv(BLOCK, n - 3), ONE"}
+    params = (*PARAMS[:3], Parameter("ONE"))
+    headers = [workspace.emit(mark(1), f"*fp32, i32, {block}, i32:1", grid, params) for block, grid in grids.items()]
+    link_kernels(headers, workspace.folder / "linked")
+    program = workspace.build(GRIDS.replace("sizes[i], algo_id", "sizes[i], 1, algo_id"), CXX17)
+    fits, large = "0 0 ", "1001 1 the grid is larger than 2147483647 x 65535 x 65535"
+    zero = "1001 1 the grid divides by zero, or has a number of more than 64 bits"
+    expected = [*(fits, fits), *(fits, fits), *(large, fits), *(fits, zero), *(fits, fits), *(fits, fits)]
+    assert program.run().splitlines() == expected
+
+
 def test_a_processor_that_no_kernel_is_for(workspace: Workspace):
     header = workspace.emit(mark(1), "*fp32:16, i32, 128, 1, 1, 1", "1", PARAMS, target="cpu:diamondrapids")
     source = header.with_suffix(".c")

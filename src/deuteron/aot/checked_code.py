@@ -55,8 +55,8 @@ def _caller(call: Location) -> str:
 
 
 def span_code(params: Sequence[ParamRecord], sizes: Sequence[str]) -> str:
-    """The statements that tell a kernel the memory of each pointer: all there is where its size is not known, none of a
-    null pointer, whatever its size is said to be.
+    """The statements that tell a kernel the memory of each pointer: all there is where the size is not known, and none
+    where the pointer is null.
     """
     lines = []
     for i, (param, size) in enumerate(zip(pointers(params), sizes, strict=True)):

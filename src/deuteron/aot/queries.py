@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from deuteron.aot.c_text import c_string
 from deuteron.aot.c_types import declaration
+from deuteron.aot.grid import Scope, parse_grid
+from deuteron.aot.grid_code import Variable, node_code
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.naming import parameter_names
 from deuteron.aot.templates import render
@@ -122,5 +124,15 @@ def conditions(record: KernelRecord) -> Iterator[tuple[str, str]]:
 def question(record: KernelRecord, *device: str) -> str:
     """C that is true once it is known whether this kernel takes the arguments, so that no other is asked."""
     wrong = "".join(f"!({condition}) ? {c_string(text)} : " for condition, text in conditions(record))
-    asked = f"deuteron_asked(supports_{record.function}(), {wrong}NULL, &deuteron_result, reason)"
+    asked = f"deuteron_asked(supports_{record.function}(), {wrong}{_grid_fault(record)}, &deuteron_result, reason)"
     return " && ".join([*device, asked])
+
+
+def _grid_fault(record: KernelRecord) -> str:
+    """C: in words what is wrong with the grid of a call, NULL where it can be launched."""
+    variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
+    ones = {param.name: 1 for param in record.c_params if param.hint == 1}
+    values = {param.name: _value(param.value) for param in record.constexprs}
+    whole = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    parts = parse_grid(record.grid, Scope(set(variables), {**whole, **ones}))
+    return f"deuteron_grid_fault({', '.join(node_code(part, variables) for part in parts)}, &deuteron_bad)"

@@ -48,6 +48,19 @@ static bool deuteron_asked(deuteron_status fits, const char *wrong, deuteron_sta
   *reason = fits != DEUTERON_SUCCESS ? deuteron_status_string(fits) : wrong ? wrong : "";
   return fits != DEUTERON_SUCCESS || !wrong;
 }
+
+${grid}
+/* In words what keeps a grid from being launched, NULL where nothing does; `bad` is ready for the next one then. */
+static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int *bad) {
+  const int64_t parts[3] = {x, y, z};
+  const int is_bad = *bad;
+  uint32_t grid[3];
+  *bad = 0;
+  if (is_bad)
+    return "the grid divides by zero, or has a number of more than 64 bits";
+  return deuteron_make_grid(parts, 0, grid) == DEUTERON_SUCCESS ? NULL
+                                                                : "the grid is larger than 2147483647 x 65535 x 65535";
+}
 ${on_cpu}${tuned}${say}
 #ifdef __cplusplus
 extern "C" {
