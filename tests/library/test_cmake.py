@@ -114,6 +114,13 @@ def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
     assert project.run("build/inference", "cpu").endswith(": right\n")
     check_installed(project, tmp_path)
 
+    project.edit("CMakeLists.txt", "VENDOR_DIR vendor", "VENDOR_DIR vendor TARGETS cpu:x86-64-v3")
+    project.configure("build")
+    project.edit("CMakeLists.txt", "TARGETS cpu:x86-64-v3", "TARGETS cpu cuda:90")
+    said = " ".join(project.configure("build", status=1).split())
+    assert "vendor/layers' have no kernel for cuda:90. Make them anew: deuteron build layers" in said
+    project.edit("CMakeLists.txt", " TARGETS cpu cuda:90", "")
+
     assert "'deuteron' was not found" in project.configure("other", status=1).replace("`", "'").replace("\n  ", " ")
     project.edit("kernels/activations.py", "x / (1.0 + tl.exp(-x))", "x * tl.sigmoid(x)")
     said = " ".join(project.build(status=1).split())
