@@ -502,11 +502,13 @@ def invoke(project: Project, *arguments: str):
 def test_the_command(project: Project):
     result = invoke(project, "--report", "--depfile", str(project.folder / "norms.d"))
     assert (result.exit_code, result.stderr) == (0, "norms: up to date\n")
-    assert "rms_norm_fp32  BLOCK = 128, eps = 1e-05, 1 warps, 3 stages  cpu:x86-64-v3" in result.stdout
+    columns = [line.split("  ")[:3] for line in result.stdout.splitlines()]
+    assert ["rms_norm_fp16", "BLOCK = 128, eps = 1e-05, 1 warps, 3 stages", "X:16, Y:16"] in columns
     named = (project.folder / "norms.d").read_text().replace("\\\n", " ").splitlines()[0].partition(":")[2].split()
     assert {Path(name).name for name in named} == {"deuteron.toml", "__init__.py", "norms.py", "scale.py", "parts.py"}
     rows = json.loads(invoke(project, "norms", "--report=json").stdout)
     assert [row["function"] for row in rows] == ["rms_norm_fp16"] * 2 + ["rms_norm_fp32"] * 2 + ["scale"]
+    assert [row["hints"] for row in rows] == ["X:16, Y:16"] * 2 + [""] * 3
     assert all(row["code_bytes"] > 0 and row["target"] == "cpu:x86-64-v3" for row in rows)
 
 

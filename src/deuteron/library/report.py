@@ -32,6 +32,7 @@ class Row:
 
     function: str
     algorithm: str
+    hints: str
     target: str
     registers: int | None
     spill_bytes: int | None
@@ -52,6 +53,7 @@ def _row(record: KernelRecord, code_bytes: int, seconds: float | None) -> Row:
     return Row(
         function=record.out_name,
         algorithm=description_of([record]),
+        hints=", ".join(f"{param.name}:{param.hint}" for param in record.c_params if param.hint),
         target=record.target,
         registers=resources.get("registers"),
         spill_bytes=resources.get("spill_bytes"),
@@ -86,10 +88,11 @@ def table_of(rows: Collection[Row]) -> Any:
     """A table for rich."""
     from rich.table import Table  # deferred: where nothing is shown it is not needed
 
-    table = Table("kernel", "algorithm", "target", box=None, pad_edge=False)
+    table = Table("kernel", "algorithm", "hints", "target", box=None, pad_edge=False)
     for column in ("registers", "spills", "shared", "scratch", "code", "seconds"):
         table.add_column(column, justify="right")
     for row in rows:
         numbers = (row.registers, row.spill_bytes, row.shared_bytes, row.scratch_bytes, row.code_bytes, row.seconds)
-        table.add_row(row.function, row.algorithm, row.target, *("" if n is None else str(n) for n in numbers))
+        texts = (row.function, row.algorithm, row.hints, row.target)
+        table.add_row(*texts, *("" if n is None else str(n) for n in numbers))
     return table
