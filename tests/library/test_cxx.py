@@ -30,7 +30,8 @@ int main() {
   float x[70] = {1};
   if (norms::load_scale(norms::cpu) != DEUTERON_SUCCESS)
     return 1;
-  const deuteron_status first = norms::scale(norms::cpu, x, 3, 70, norms::scale_BLOCK_64_warps1_stages3);
+  const deuteron::stream processor(DEUTERON_CPU);
+  const deuteron_status first = norms::scale(processor, x, 3, 70, norms::scale_BLOCK_64_warps1_stages3);
   const deuteron_status second = acme::scale(acme::cpu, x, 2, 70, acme::scale_BLOCK_128_warps1_stages3);
   const deuteron_status none = acme::scale(nullptr, x, 2, 70, acme::scale_get_num_algos());
   std::printf("%d %d %d %g %d\n", first, second, none, static_cast<double>(x[0]), norms::unload_scale(norms::cpu));

@@ -59,6 +59,7 @@ public:
   constexpr stream(std::nullptr_t) noexcept : handle_(nullptr) {}
   stream(CUstream_st *handle) noexcept : handle_(handle) {}
   stream(cpu_t) noexcept : handle_(DEUTERON_CPU) {}
+  explicit stream(deuteron_stream handle) noexcept : handle_(handle) {} // as functions of C take it
   void *handle() const noexcept { return handle_; }
 
 private:
