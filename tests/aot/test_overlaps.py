@@ -67,3 +67,4 @@ def test_what_knows_sizes_looks(workspace: Workspace, monkeypatch):
     first, unknown, overlapping, text = workspace.build(PROGRAM, STRICT, SANITIZED).run().split(" ", 3)
     assert (first, unknown, overlapping) == ("0", "0", "1")
     assert text.startswith("error: arguments 'y' and 'out' of kernel 'add' overlap")
+    assert text.endswith(". Compile it with the option may_alias")

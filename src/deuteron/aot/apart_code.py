@@ -39,7 +39,7 @@ def apart_text(records: Sequence[KernelRecord]) -> str:
     c_names = {param.name: param.c_name for record in records for param in record.c_params}
     relied_on = [pair for record in records for pair in record.apart]
     demands = [*_of_pairs(all_apart(relied_on), c_names), *_of_tiles(all_tiles(relied_on), c_names)]
-    return " ".join([*demands, "What is compiled with -O may_alias=True takes any."]) if demands else ""
+    return " ".join([*demands, "What is compiled with the option may_alias takes any."]) if demands else ""
 
 
 def _of_pairs(pairs: Sequence[Apart], c_names: Mapping[str, str]) -> Iterator[str]:

@@ -117,7 +117,7 @@ __attribute__((unused)) static deuteron_status deuteron_overlap(const char *kern
   else
     deuteron_add(&message, "error: arguments '%s' and '%s' of kernel '%s' overlap, and its code takes them to be apart. ",
                  first, second, kernel);
-  deuteron_add(&message, "Compile it with -O may_alias=True");
+  deuteron_add(&message, "Compile it with the option may_alias");
   return DEUTERON_ERROR_INVALID_VALUE;
 }
 
