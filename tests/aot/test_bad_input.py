@@ -118,6 +118,10 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
         {"--out-name": "a-b"},
         "error: 'a-b' cannot be the name of a C function: give another one with --out-name",
     ),
+    "out name that the C library has": (
+        {"--out-name": "exp"},
+        "error: 'exp' cannot be the name of a C function, as the C library has one: give another one with --out-name",
+    ),
     "option": ({"-O": "bogus"}, "error: an option is given as NAME=VALUE, got 'bogus'"),
     "host parameter": ({"--host-parameter": "rows"}, "error: a host parameter is given as NAME=TYPE, got 'rows'"),
     "C type": (

@@ -103,7 +103,7 @@ MISTAKES = [
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = 3 }]\n", "8:14: error: 'B' is never 3: it has 1, 2"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = [1, 2] }]\n", "8:1: error: all variants of kernel 'k'"),
     (KERNEL + 'out_name = "a b"\n', "7:1: error: 'a b' cannot be the name of a C function: give an 'out_name'"),
-    (KERNEL + 'out_name = "exp"\n', "7:1: error: 'exp' cannot be the name of a C function"),
+    (KERNEL + 'out_name = "exp"\n', "'exp' cannot be the name of a C function, as the C library has one: give an"),
     (KERNEL + KERNEL[KERNEL.index("[[") :], "9:1: error: k for cpu is declared twice, with equal types and options"),
     (KERNEL + "constexprs = { B = [1, 1] }\n", "5:1: error: k (B = 1) for cpu is declared twice"),
 ]

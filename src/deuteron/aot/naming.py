@@ -104,7 +104,13 @@ def check_header_name(name: str) -> None:
 def check_function_name(name: str) -> None:
     """Raise UsageError unless a C function can be called that."""
     if not is_function_name(name):
-        raise UsageError(f"'{name}' cannot be the name of a C function: give another one with --out-name")
+        raise UsageError(f"{no_function_name(name)}: give another one with --out-name")
+
+
+def no_function_name(name: str) -> str:
+    """What is said of a name that `is_function_name` refuses."""
+    why = ", as the C library has one" if name in C_LIBRARY else ""
+    return f"'{name}' cannot be the name of a C function{why}"
 
 
 def parameter_names(names: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from deuteron.aot.naming import check_header_name, is_function_name, is_namespace
+from deuteron.aot.naming import check_header_name, is_function_name, is_namespace, no_function_name
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 from deuteron.settings import BOUNDS, settings
@@ -69,7 +69,7 @@ class Kernel:
         if (self.source is None) == (self.module is None):
             raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
         if not is_function_name(self.function):
-            raise self.error(f"'{self.function}' cannot be the name of a C function: give an 'out_name'", "out_name")
+            raise self.error(f"{no_function_name(self.function)}: give an 'out_name'", "out_name")
         if self.function in _NAMES_IN_CXX:
             raise self.error(f"'{self.function}' is a name of a library's own in C++: give an 'out_name'", "out_name")
         for name in ("types", "constexprs", "options", "host_parameters"):
