@@ -100,6 +100,17 @@ def test_build_edit_rebuild(project: CMakeProject, generator: str):
     assert project.run("build/inference", "cpu").endswith(": right\n")
 
 
+def test_two_targets_of_one_library(project: CMakeProject):
+    small = "deuteron_add_library(small MANIFEST deuteron.toml LIBRARY layers TARGETS cpu:x86-64-v2 SHARED)"
+    project.edit("CMakeLists.txt", "add_executable", f"{small}\nadd_executable")
+    project.configure("build", "-DKERNEL_TARGETS=cpu")
+    project.run("cmake", "--build", "build", "--target", "small", "layers")
+    assert (project.folder / "build/libsmall.so").exists() and (project.folder / "build/liblayers.a").exists()
+    folders = {"cpu:x86-64-v3": "layers", "cpu:x86-64-v2": "small/layers"}
+    for target, folder in folders.items():
+        assert target in (project.folder / "build/deuteron" / folder / "layers.json").read_text()
+
+
 def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
     project.run("deuteron", "build", "layers", "--sources-only", "-o", "vendor", "-t", "cpu")
     project.command.unlink()

@@ -36,6 +36,9 @@ function(deuteron_add_library target)
     _deuteron_vendored(${target} "${manifest}" ${arg_LIBRARY} "${folder}" "${arg_TARGETS}")
   else()
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/deuteron")
+    if(NOT arg_LIBRARY STREQUAL target)
+      string(APPEND folder "/${target}") # several targets may be of one library, with other TARGETS
+    endif()
     _deuteron_compiled(${target} "${manifest}" ${arg_LIBRARY} "${folder}" "${arg_TARGETS}")
   endif()
 
