@@ -1,0 +1,39 @@
+"""Pages link to files and headings that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+CODE = re.compile(r"```.*?```|^    .*?$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-") for text in words}
+
+
+def missing(page: Path, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (page.parent / name) if name else page
+    return not target.exists() or (anchor != "" and anchor not in anchors(target))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links(page: Path):
+    links = LINK.findall(CODE.sub("", page.read_text()))
+    assert [link for link in links if "://" not in link and missing(page, link)] == []
+
+
+def test_what_is_not_there_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# A `heading` of *it*\n")
+    assert not missing(page, "#a-heading-of-it") and not missing(page, "page.md")
+    assert missing(page, "#another") and missing(page, "other.md")
