@@ -76,18 +76,10 @@ class PlaceDotOperands(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions_in(op):
-            dots = nested_ops(func, DotOp)
-            if dots:
+            if dots := nested_ops(func, DotOp):
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
                 for dot in dots:
-                    if uses_wgmma(dot, self.config):
-                        rewrite.to_warp_group(dot)
-                    elif not has_room(dot, self.config.machine):
-                        continue
-                    elif uses_mma(dot, self.config.machine):
-                        rewrite.to_local_loads(dot)
-                    else:
-                        rewrite.to_slices(dot)
+                    rewrite.dot(dot)
 
 
 class _Rewrite:
@@ -97,6 +89,15 @@ class _Rewrite:
         self._info = info
         self._config = config
         self._allocs: dict[tuple, SSAValue] = {}
+
+    def dot(self, op: DotOp) -> None:
+        """By the instruction that multiplies; operands stay in registers where shared memory has no room."""
+        machine = self._config.machine
+        if uses_wgmma(op, self._config):
+            self.to_warp_group(op)
+        elif has_room(op, machine):
+            rewrite = self.to_local_loads if uses_mma(op, machine) else self.to_slices
+            rewrite(op)
 
     def to_warp_group(self, op: DotOp) -> None:
         """Steps along K where a is computed in registers; else one dot."""

@@ -29,7 +29,7 @@ from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import functions_in
+from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, num_elements_of, shape_of, tile
 from deuteron.layout.wgmma import M
@@ -55,15 +55,15 @@ class TransposeDots(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions_in(op):
-            dots = nested_ops(func, DotOp)
-            if dots:
+            if dots := nested_ops(func, DotOp):
                 info = AxisInfoAnalysis(func, deferred=True)
-                chosen = [dot for dot in dots if self._pays(dot, info)]
-                for dot in chosen:
-                    _transpose(dot)
-                if chosen:
-                    for loop in nested_ops(func, scf.ForOp):
-                        _carry_transposed(loop)
+                self._transpose_in(func, [dot for dot in dots if self._pays(dot, info)])
+
+    def _transpose_in(self, func: FuncOp, chosen: Sequence[DotOp]) -> None:
+        for dot in chosen:
+            _transpose(dot)
+        for loop in nested_ops(func, scf.ForOp) if chosen else ():
+            _carry_transposed(loop)
 
     def _pays(self, dot: DotOp, info: AxisInfoAnalysis) -> bool:
         if self._has_rows_if_transposed(dot):
