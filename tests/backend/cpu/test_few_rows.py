@@ -142,6 +142,45 @@ def test_infinities_stay_in_their_rows_and_columns(compare, rng, mode):
     compare(product, args, {"T": False, "INIT": 0.0, "MODE": mode, "BM": 16, "BN": 32})
 
 
+def bytes_by_columns(a, b, c, M, N, K, BK: tl.constexpr, CHANGED: tl.constexpr):
+    rows, columns, ks = tl.arange(0, 16), tl.program_id(0) * 32 + tl.arange(0, 32), tl.arange(0, BK)
+    acc = tl.zeros((16, 32), tl.int32)
+    for k in range(0, K, BK):
+        on = k + ks < K
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=(rows < M)[:, None] & on[None, :], other=0)
+        places = (columns % N)[None, :] * K + (k + ks)[:, None]
+        right = tl.load(b + places, mask=on[:, None], other=0)
+        if CHANGED == "a":
+            left = left ^ -128
+        elif CHANGED == "b":
+            right = right ^ -128
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows < M)[:, None] & (columns < N)[None, :])
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 41, 300), (3, 64, 128), (5, 33, 63)])
+def test_bytes(compare, rng, m, n, k):
+    """The lowest and the highest, whose sums of four would not fit where they were saturated."""
+    a, b = (rng.choice([-128, -1, 1, 127], shape).astype(np.int8) for shape in ((m, k), (n, k)))
+    args = [a, b, np.full((m, n), 77, np.int32), m, n, k]
+    compare(bytes_by_columns, args, {"BK": 64, "CHANGED": ""}, grid=(-(-n // 32), 1), tolerance=0)
+
+
+@pytest.mark.parametrize("changed", ["a", "b"])
+def test_bytes_that_are_computed(compare, rng, changed):
+    """As a product's own copy of A is, which has the sign flipped."""
+    a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((2, 128), (32, 128)))
+    args = [a, b, np.full((2, 32), 77, np.int32), 2, 32, 128]
+    compare(bytes_by_columns, args, {"BK": 64, "CHANGED": changed}, tolerance=0)
+
+
+@pytest.mark.parametrize("cpu", ["znver4", "icelake-server", "sapphirerapids"])
+def test_bytes_are_before_the_loop(lower_python, lower_module, cpu):
+    args = [np.zeros(4, np.int8)] * 2 + [np.zeros(4, np.int32), 1, 64, 64]
+    llir = lower_module(lower_python(bytes_by_columns, args, {"BK": 64, "CHANGED": ""}), cpu=cpu).llir
+    assert "few_rows:" in llir
+
+
 def test_full_tiles_find_packed_columns():
     assert [most_rows(m, f32, None, False) for m in (1, 4, 8, 16, 32, 128)] == [1, 4, 7, 15, 16, 16]
 

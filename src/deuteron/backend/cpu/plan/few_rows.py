@@ -8,15 +8,16 @@
 Each element of B is used for few products then, so that packing it takes longer than they do: before the loop
 (`rules/few_rows.py`) they are computed of all iterations, as one product of that depth: of those that have full masks
 along k, and of the last one as deep as both operands are loaded, if they are 0 beyond.
-A is loaded in rows of neighbours, B in rows or columns of them, from arguments that the kernel does not write, as far
-apart in each iteration as in the first (`distances.py`), each iteration's where the one before ends, which is found
-out by looking at the addresses of all of them.
+A is loaded in rows of neighbours, B in rows or columns of them (of bytes in columns), from arguments that the kernel
+does not write, as far apart in each iteration as in the first (`distances.py`), each iteration's where the one before
+ends, which is found out by looking at the addresses of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, SSAValue
 
 from deuteron.analysis.aliasing.written_arguments import is_apart
@@ -31,12 +32,12 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
-from deuteron.backend.cpu.products.products import Product, TileProduct
+from deuteron.backend.cpu.products.products import BYTE_QUADS, Product, TileProduct, has_product
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp
-from deuteron.ir.types import bf16, element_type_of, f16, f32, shape_of
+from deuteron.ir.types import bf16, element_type_of, f16, f32, i32, shape_of
 
 # Rows that take less time so than in blocks. Of sixteen rows of fp32 B read where it is takes 0.6 to 0.9 of the time of
 # packing it on a Zen 4. Blocks on tiles take as long for five rows as for sixteen: on an Emerald Rapids four of bf16
@@ -45,7 +46,7 @@ _MOST_ROWS, _MOST_NARROW_OF_COLUMNS, _MOST_NARROW = 16, 8, 4
 _LEAST_ROWS = 4  # take as long as those of a block on vectors, even where it finds B packed
 _MOST_OF_NEIGHBOURS = 32  # rows of a tile: as the tutorial writes it, a third more to compile, so not of large tiles
 _LANES = 16
-_FLOATS = frozenset((f32, f16, bf16))  # narrow ones where the last columns of B can be loaded under a mask
+_FLOATS = frozenset((f32, f16, bf16))  # narrow ones, and bytes, where what is left can be loaded under a mask
 
 
 def most_rows(m: int, type: Attribute, product: Product | None, b_is_by_columns: bool) -> int:
@@ -59,19 +60,25 @@ def most_rows(m: int, type: Attribute, product: Product | None, b_is_by_columns:
 
 def find_few_rows(plan: Plan, target: CPUTarget) -> None:
     """Give such products what has to be known before their loops, and have their operands' copies made only else."""
-    types = _FLOATS if target.masks_narrow else {f32}
+    types = _types(target)
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
-            item.few_rows = _few_rows(plan, loop, item) if _is_of_floats(item.op, types) else None
+            item.few_rows = _few_rows(plan, loop, item) if _has_types(item.op, types) else None
             if item.few_rows is not None:
                 for nest in _nests_of_operands(loop.body, item):
                     nest.unless_computed = item
 
 
-def _is_of_floats(op: DotOp, types: Collection[Attribute]) -> bool:
-    """Whether operands have one of these types, both the same, and sums are floats."""
+def _types(target: CPUTarget) -> set[tuple[Attribute, Attribute]]:
+    """The types of operands, both the same, and of sums."""
+    if not target.masks_narrow:
+        return {(f32, f32)}
+    return {(type, f32) for type in _FLOATS} | ({(i8, i32)} if has_product(BYTE_QUADS, target) else set())
+
+
+def _has_types(op: DotOp, types: Collection[tuple[Attribute, Attribute]]) -> bool:
     a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.c))
-    return a == b and a in types and c == f32
+    return a == b and (a, c) in types
 
 
 def _loops(region: Region) -> list[For]:
@@ -90,8 +97,10 @@ def _few_rows(plan: Plan, loop: For, item: Dot) -> FewRows | None:
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
     if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
         return None
-    a, b = (_operand(plan, value, loop) for value in (item.op.a, item.op.b))
+    a, b = (_operand(plan, value, loop, excess) for value, excess in ((item.op.a, _excess(item)), (item.op.b, 0)))
     if a is None or b is None or a.unit_axis != 1 or (b.checks_neighbours and m > _MOST_OF_NEIGHBOURS):
+        return None
+    if element_type_of(b.load.result.type) == i8 and b.unit_axis != 0:
         return None
     most = most_rows(m, element_type_of(b.load.result.type), item.product, b.unit_axis == 0)
     if not item.needed_rows and m > most:
@@ -121,8 +130,13 @@ def _are_outside(plan: Plan, loop: For, a: Operand, b: Operand) -> bool:
     return len(known_limits(plan, loop.op, limits)) == len(limits)
 
 
-def _operand(plan: Plan, value: SSAValue, loop: For) -> Operand | None:
-    load = value.owner.src.owner if isinstance(value.owner, BroadcastOp) else value.owner
+def _excess(item: Dot) -> int:
+    """What A's elements have too much, as the product takes them."""
+    return item.product.excess if item.product is not None else 0
+
+
+def _operand(plan: Plan, value: SSAValue, loop: For, excess: int) -> Operand | None:
+    load = _source(value, excess).owner
     if (
         not isinstance(load, LoadOp)
         or load.result.type != value.type
@@ -140,6 +154,12 @@ def _operand(plan: Plan, value: SSAValue, loop: For) -> Operand | None:
     if not all(keeps_distances(plan, load.ptr, axis, loop.op) for axis in range(2)):
         return None
     return Operand(load, unit, steps[unit] != 1, steps[1 - unit] == IRREGULAR, mask)
+
+
+def _source(value: SSAValue, excess: int) -> SSAValue:
+    """What the operand of a product is a copy of, which has the excess added (`native_products.py`)."""
+    source = value.owner.src if isinstance(value.owner, BroadcastOp) else value
+    return source.owner.operands[0] if excess else source
 
 
 def _unit_axis(steps: Sequence[Step]) -> int | None:

@@ -1,16 +1,18 @@
 """Products of few rows with a matrix that is read once, where it is: C[rows, columns] += A @ B, some rows at a time.
 
     B by rows                                           B by columns
-    for chunks of k, for 64 columns, for rows:          for 4 columns, for pairs of rows:
+    for chunks of k, for 64 columns, for rows:          for 4 columns, for pairs of rows, and the last one:
         sums[4][4] = C                                      sums[2][4] = 0
         for k: sums[r][v] += A[r, k] * B[k, 16v ...]        for k: sums[r][c] += A[r, k ...] * B[k ..., c]
         C = sums                                            C += the lanes of each
 
 B by rows is read for eight rows with two vectors of columns at a time, then for four and for two with four; with 16
-registers for four and two. The last row is computed twice where there are too few. Columns that are left over are
-masked, or come one by one. Rows of B are each on another page, and a part of them is read, so that no processor fetches
-them ahead: they are asked for. Narrow floats are widened as they are loaded; where the processor multiplies pairs of
-them, columns are multiplied as pairs.
+registers for four and two. The last row, or the last of B's columns, is computed several times where there are too few;
+columns of B by rows that are left over are masked. Rows of B are each on another page, and a part of them is read, so
+that no processor fetches them ahead: they are asked for. Narrow floats are widened as they are loaded; where the
+processor multiplies pairs of them, or quads of bytes, columns are multiplied as those. Of a product that takes bytes
+without a sign B has 128 more, and what that adds to a sum, 128 times the sum of a row of A, is taken off. (With 128
+more in A LLVM did not come to an end.)
 """
 
 from __future__ import annotations
@@ -38,11 +40,13 @@ Strided = tuple[Value, Value]  # where a matrix begins, and how many bytes its r
 
 @dataclass(frozen=True)
 class Elements:
-    """The LLVM type of A's and B's elements, what makes floats of them, and the product of their pairs, if any."""
+    """The LLVM type of A's and B's elements, what makes floats of them, and the product of groups of them along k, if
+    any.
+    """
 
     type: str
     widen: Callable[[Builder, Value], Value]
-    pairs: NativeProduct | None = None
+    product: NativeProduct | None = None
 
 
 def emit_row_products(
@@ -92,7 +96,7 @@ class _RowProducts:
 
     @property
     def type(self) -> str:
-        return vector("float", self.lanes)
+        return vector(self._product.total, self.lanes)
 
     def clear(self) -> None:
         """C = 0, of whole vectors."""
@@ -166,54 +170,61 @@ class _RowProducts:
             self.b.prefetch_to_second_cache(self.b.gep("i8", line, const("i64", offset)))
 
     def by_columns(self) -> None:
-        b = self.b
-        whole = b.and_(self.columns, const("i64", -_COLUMNS))
-        for first, last, count in ((const("i64", 0), whole, _COLUMNS), (whole, self.columns, 1)):
-            with (
-                b.loop(first, last, const("i64", count), hint="column") as column,
-                b.loop(const("i64", 0), self.rows, const("i64", _PAIR), hint="row") as row,
-            ):
-                self._columns_of(self._rows_from(row.index, _PAIR), column.index, count)
+        b, pairs = self.b, self.b.and_(self.rows, const("i64", -_PAIR))
+        with b.loop(const("i64", 0), self.columns, const("i64", _COLUMNS), hint="column") as column:
+            for first, last, count in ((const("i64", 0), pairs, _PAIR), (pairs, self.rows, 1)):
+                with b.loop(first, last, const("i64", count), hint="row") as row:
+                    self._columns_of(self._rows_from(row.index, count), self._columns_from(column.index))
 
-    def _columns_of(self, rows: list[Value], column: Value, count: int) -> None:
-        b = self.b
-        columns = [b.add(column, const("i64", number)) for number in range(count)]
+    def _columns_of(self, rows: list[Value], columns: list[Value]) -> None:
+        b, count = self.b, len(columns)
         a_rows, lines = [self._row(self.a, row) for row in rows], [self._row(self.bm, own) for own in columns]
-        sums, whole = [zero(self.type)] * (len(rows) * count), b.and_(self.depth, const("i64", -self._depth))
+        whole, has_excess = b.and_(self.depth, const("i64", -self._depth)), bool(self._product.excess)
+        sums = [zero(self.type)] * (len(rows) * (count + has_excess))
         for first, last, is_rest in ((const("i64", 0), whole, False), (whole, self.depth, True)):
             with b.loop(first, last, const("i64", self._depth), sums, "k") as loop:
                 mask = self._mask(loop.index) if is_rest else None
                 left, right = (
                     [self._along_k(self._element(line, loop.index), mask) for line in own] for own in (a_rows, lines)
                 )
-                loop.next(*self._multiply_add(left, right, loop.carried, self._product))
+                loop.next(*self._multiply_add_groups(left, right, loop.carried))
             sums = loop.results
         places = [self._c(row, own) for row in rows for own in columns]
-        before = [b.load("float", place, _BYTES) for place in places]
+        before = [b.load(self._product.total, place, _BYTES) for place in places]
+        if has_excess:
+            excess, totals = sums[: len(rows)], sums[len(rows) :]
+            sums = [b.sub(total, excess[number // count]) for number, total in enumerate(totals)]
         for place, start, total in zip(places, before, sums, strict=True):
-            b.store(b.fadd(start, self._sum_of_lanes(total)), place, _BYTES)
+            b.store(self._add(start, self._sum_of_lanes(total)), place, _BYTES)
 
     def _rows_from(self, row: Value, count: int) -> list[Value]:
-        b, last = self.b, self.b.sub(self.rows, const("i64", 1))
-        return [row, *(b.umin(b.add(row, const("i64", number)), last) for number in range(1, count))]
+        return self._from(row, count, self.rows)
+
+    def _columns_from(self, column: Value) -> list[Value]:
+        return self._from(column, _COLUMNS, self.columns)
+
+    def _from(self, first: Value, count: int, end: Value) -> list[Value]:
+        """So many numbers, the last one before the end several times."""
+        b, last = self.b, self.b.sub(end, const("i64", 1))
+        return [first, *(b.umin(b.add(first, const("i64", number)), last) for number in range(1, count))]
 
     def _sum_of_lanes(self, lanes: Value) -> Value:
         b, count = self.b, self.lanes
         while count > 1:
             count //= 2
             halves = (b.shufflevector(lanes, None, range(start, start + count)) for start in (0, count))
-            lanes = b.fadd(*halves)
+            lanes = self._add(*halves)
         return b.extractelement(lanes, 0)
 
     @property
     def _product(self) -> VectorProduct:
         """Of columns, of which vectors run along k."""
-        return self.elements.pairs or _FLOATS
+        return self.elements.product or _FLOATS
 
     @property
     def _depth(self) -> int:
         """How many elements along k those vectors have."""
-        return self.lanes * (self.elements.pairs.group if self.elements.pairs else 1)
+        return self.lanes * (self.elements.product.group if self.elements.product else 1)
 
     def _mask(self, k: Value) -> Value:
         """Which elements of vectors along k there are."""
@@ -221,20 +232,32 @@ class _RowProducts:
         return b.icmp("ult", vector_const("i32", range(self._depth)), b.splat(left, self._depth))
 
     def _along_k(self, place: Value, mask: Value | None) -> Value:
-        if self.elements.pairs is None:
+        if self.elements.product is None:
             return self._widened(place, mask)
         b, num_bytes = self.b, byte_width(self.elements.type)
-        lanes = vector(self.elements.pairs.lane, self.lanes)
+        lanes = vector(self.elements.product.lane, self.lanes)
         if mask is None:
             return b.load(lanes, place, num_bytes)
         return b.bitcast(b.masked_load(vector(self.elements.type, self._depth), place, num_bytes, mask), lanes)
 
-    def _multiply_add(
-        self, left: list[Value], right: list[Value], sums: list[Value], product: VectorProduct = _FLOATS
-    ) -> list[Value]:
+    def _multiply_add(self, left: list[Value], right: list[Value], sums: list[Value]) -> list[Value]:
         """The sums of each row with each vector, row by row."""
-        pairs = [(x, y) for x in left for y in right]
-        return [product.multiply_add(self.b, x, y, total) for (x, y), total in zip(pairs, sums, strict=True)]
+        return self._products(_FLOATS, [(x, y) for x in left for y in right], sums)
+
+    def _multiply_add_groups(self, left: list[Value], right: list[Value], sums: list[Value]) -> list[Value]:
+        """The sums of each row with each column, row by row; after what is in excess in each row, if anything is."""
+        b, product = self.b, self._product
+        if not product.excess:
+            return self._products(product, [(x, y) for x in left for y in right], sums)
+        excess = [product.add_excess(b, x, total) for x, total in zip(left, sums, strict=False)]
+        right = [b.xor(y, const(y.type, product.excess * 0x01010101)) for y in right]
+        return excess + self._products(product, [(y, x) for x in left for y in right], sums[len(left) :])
+
+    def _products(self, product: VectorProduct, pairs: list[tuple[Value, Value]], sums: list[Value]) -> list[Value]:
+        return [product.multiply_add(self.b, *pair, total) for pair, total in zip(pairs, sums, strict=True)]
+
+    def _add(self, x: Value, y: Value) -> Value:
+        return self.b.add(x, y) if self._product.total == "i32" else self.b.fadd(x, y)
 
     def _widened(self, place: Value, mask: Value | None) -> Value:
         """Floats of the elements at a place."""

@@ -16,6 +16,8 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import i8
+
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart
@@ -26,7 +28,7 @@ from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
 from deuteron.backend.cpu.plan.items import Dot, For, Operand
 from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
-from deuteron.backend.cpu.products.products import BF16_PAIRS
+from deuteron.backend.cpu.products.products import BF16_PAIRS, BYTE_QUADS
 from deuteron.backend.cpu.products.row_products import Elements, emit_row_products
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.matrix import elements_needed
@@ -146,6 +148,8 @@ def _compute_few(
 
 
 def _elements(ctx: Context, dot: Dot) -> Elements:
+    if element_type_of(dot.op.a.type) == i8:
+        return Elements("i8", lambda b, lanes: lanes, BYTE_QUADS)
     type, pairs = element_type_of(dot.op.a.type), BF16_PAIRS if dot.product is BF16_PAIRS else None
     return Elements(memory_type(type), lambda b, bits: from_memory(b, bits, type, ctx.target), pairs)
 
