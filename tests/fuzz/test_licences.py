@@ -17,6 +17,19 @@ def test_a_fused_product_does_not_overflow(fuses):
     assert out.is_determined.all() == (not fuses)
 
 
+@pytest.mark.parametrize("fuses", [True, False])
+def test_a_product_may_be_fused_and_rounded(fuses):
+    """`s - max(s)` need not be 0 for the largest."""
+    source = (
+        "@triton.jit\ndef kernel(x, out):\n    i = tl.arange(0, 4)\n    s = tl.load(x + i) * 0.2\n"
+        "    tl.store(out + i, s - tl.max(s, 0))\n"
+    )
+    numbers = Argument("x", "float32", 4, (3.0, 1e4, 7.0, -5.0)), Argument("out", "float32", 4, "poison")
+    case = Case(3, source, numbers, (1,), {"enable_fp_fusion": fuses})
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert (out.low[1] < out.high[1]) == fuses
+
+
 def test_the_largest_of_many_equal_elements_may_be_less():
     """Where products are fused, and all of them are rounded down otherwise."""
     source = (

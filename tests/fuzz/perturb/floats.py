@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from xdsl.dialects import arith, math
+from xdsl.ir import SSAValue
 
 from deuteron.interpreter.libdevice import is_exact
 from deuteron.interpreter.rule_table import Rule
@@ -43,11 +44,14 @@ class Floats:
 
     def __init__(self, noise: Noise):
         self._noise = noise
+        self._rounded_off: dict[SSAValue, np.ndarray] = {}
+        """Of products that are used more than once."""
 
     def wrappers(self) -> Wrappers:
         return {
             arith.MulfOp: self._product,
             arith.AddfOp: self._sum,
+            arith.SubfOp: self._fused,
             arith.DivfOp: self._quotient,
             math.FmaOp: self._fma,
             ClampFOp: self._clamp,
@@ -70,7 +74,10 @@ class Floats:
             if not (self._noise.licence.fuses or self._noise.is_combining):
                 return result
             exact = np.multiply(wider(a), wider(b))
-            return self._unless_too_large(op, self._noise.rounded(op, result, exact), exact)
+            result = self._unless_too_large(op, self._noise.rounded(op, result, exact), exact)
+            if op.results[0].has_more_than_one_use():
+                self._rounded_off[op.results[0]] = np.nan_to_num(exact - result, posinf=0, neginf=0)
+            return result
 
         return perturbed
 
@@ -90,6 +97,22 @@ class Floats:
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
             return self._noise.rounded(op, result, np.add(wider(a), wider(b))) if self._noise.is_combining else result
+
+        return self._fused(perturbed)
+
+    def _fused(self, rule: Rule) -> Rule:
+        """A product that is rounded for its other uses may be fused here: `s - max(s)` is not 0 then."""
+
+        def perturbed(ctx, op, a, b):
+            result = rule(ctx, op, a, b)
+            lost = [self._rounded_off.get(operand) for operand in op.operands]
+            is_fused = self._noise.licence.fuses and element_type_of(op.results[0].type) == f32
+            if not is_fused or not any(np.any(off) for off in lost if off is not None):
+                return result
+            self._noise.licence.taken += 1
+            exact = [wider(x) if off is None else wider(x) + off for x, off in zip((a, b), lost, strict=True)]
+            whole = np.subtract(*exact) if op.name == arith.SubfOp.name else np.add(*exact)
+            return np.where(self._noise.coins(result) < 1, whole, result)[()].astype(np.asarray(result).dtype)
 
         return perturbed
 
