@@ -100,8 +100,8 @@ def decode_hint(d: Decoding):
 
 @RULES.effect("fence", "membar")
 def decode_fence(d: Decoding):
-    """Memory is consistent here; only the proxy fence matters, to the checks."""
-    is_proxy = "proxy" in d.modifiers and "async" in [name.split("::")[0] for name in d.modifiers]
+    """Memory is consistent here; only the proxy fence of shared memory matters, to the checks."""
+    is_proxy = {"proxy", "async"} <= {name.split("::")[0] for name in d.modifiers} and "global" not in d.modifiers
     d.modifiers.clear()
 
     def run(group, mask):

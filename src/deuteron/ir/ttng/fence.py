@@ -1,6 +1,7 @@
-"""`ttng.fence_async_shared`: what was stored to shared memory before is visible to wgmma and TMA after it.
+"""Proxy fences: what was accessed the ordinary way before is visible to wgmma and TMA after it.
 
-"ttng.fence_async_shared"() <{bCluster = false}> : () -> ()
+"ttng.fence_async_shared"() <{bCluster = false}> : () -> ()      what was stored to shared memory
+"ttng.fence_async_global"() : () -> ()                           what is known to be in global memory
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 
-from deuteron.ir.effects import OTHER, SHARED, Effect, orders, writes
+from deuteron.ir.effects import GLOBAL, OTHER, SHARED, Effect, orders, writes
 
 
 @irdl_op_definition
@@ -25,4 +26,17 @@ class FenceAsyncSharedOp(IRDLOperation):
         return [writes(OTHER), *orders(resources=[SHARED])]
 
 
-OPS = [FenceAsyncSharedOp]
+@irdl_op_definition
+class FenceAsyncGlobalOp(IRDLOperation):
+    """Orders accesses of global memory, what a thread has acquired too, before copies by TMA."""
+
+    name = "ttng.fence_async_global"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[GLOBAL])]
+
+
+OPS = [FenceAsyncSharedOp, FenceAsyncGlobalOp]

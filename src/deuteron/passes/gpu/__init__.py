@@ -32,6 +32,7 @@ from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.layouts.reduce_late import ReduceLate
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
+from deuteron.passes.gpu.memory.fence_acquires import FenceAcquires
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.memory.shorten_lives import ShortenLives
@@ -119,6 +120,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         ReleaseBuffers(),
         # After it: a fence comes before the dot, not between it and its wait.
         FenceWGMMA(),
+        # After everything that makes copies. Before atomics are ordered by fences: their order says that they acquire.
+        FenceAcquires(),
         # After everything that asks what may move over an atomic.
         FenceAtomics(),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.

@@ -144,8 +144,13 @@ def fence_async_shared(ctx: Context, op: Operation) -> None:
     ctx.b.intrinsic(f"llvm.nvvm.fence.proxy.async.{space}", "void", overloads=())
 
 
+def fence_async_global(ctx: Context, op: Operation) -> None:
+    ctx.b.intrinsic("llvm.nvvm.fence.proxy.async.global", "void", overloads=())
+
+
 RULES: dict[str, Rule] = {
     "ttng.warp_group_dot": warp_group_dot,
     "ttng.warp_group_dot_wait": warp_group_dot_wait,
     "ttng.fence_async_shared": fence_async_shared,
+    "ttng.fence_async_global": fence_async_global,
 }
