@@ -70,6 +70,55 @@ int main() {
   std::printf("%g\n", static_cast<double>(x[0]));
 }
 """
+# Of every type, small and large, whose numbers an int32_t has or not.
+NUMBERS = r"""
+#include "norms.hpp"
+#include <cstdio>
+#include <vector>
+
+enum Count { few = 3 };
+struct Seventy {
+  constexpr operator int() const { return 70; }
+};
+
+int main() {
+  std::vector<float> x(70, 1.0F);
+  const std::size_t size = x.size(), many = 5000000000U;
+  const long long above = 2147483648LL, below = -2147483649LL;
+  const unsigned short narrow = 70;
+  const char *why = "";
+  float *const p = x.data();
+  const deuteron_status had[] = {acme::scale(acme::cpu, p, 2, size), acme::scale(acme::cpu, p, 2, narrow),
+                                 acme::scale(acme::cpu, p, 2, few),  acme::scale(acme::cpu, p, 2, Seventy{}),
+                                 acme::scale(acme::cpu, p, 2, true), acme::scale(acme::cpu, p, 2, -1LL)};
+  for (const deuteron_status status : had)
+    std::printf("%d ", status);
+  std::printf("%g %g %g\n", static_cast<double>(x[0]), static_cast<double>(x[2]), static_cast<double>(x[69]));
+  std::printf("%d %d %d %d ", acme::scale(acme::cpu, p, 2, many), acme::scale(acme::cpu, p, 2, above),
+              acme::scale(acme::cpu, p, 2, below), acme::scale(acme::cpu, p, 2, 4294967295U));
+  const deuteron_status asked = acme::scale_supports(acme::cpu, p, 2, many, 0, &why);
+  std::printf("%d %s\n", asked, why);
+  try {
+    acme::checked::scale(acme::cpu, p, 2, many);
+  } catch (const deuteron::error &error) {
+    std::printf("%s %g\n", error.what(), static_cast<double>(x[0]));
+  }
+}
+"""
+SIZES = r"""
+#include "other.hpp"
+#include <cstdio>
+
+int main() {
+  float x[70] = {1};
+  const std::int64_t many = 70;
+  const std::size_t size = 70;
+  const deuteron_status had[] = {acme::scale(acme::cpu, x, 2, 70), acme::scale(acme::cpu, x, 2, many),
+                                 acme::scale_i32(acme::cpu, x, 2, size), acme::scale_i64(acme::cpu, x, 2, size)};
+  const deuteron_status none = acme::scale_i32(acme::cpu, x, 2, many << 32);
+  std::printf("%d %d %d %d %d %g\n", had[0], had[1], had[2], had[3], none, static_cast<double>(x[0]));
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +180,20 @@ def test_declarations_break_between_parameters(two: Path):
 def test_what_select_does_not_find_is_not_launched(two: Path, tmp_path: Path):
     none = "there is no algorithm of this number"
     assert run(two, tmp_path, NO_ALGORITHM).splitlines() == [f"-1 1 1 1 {none}", none, "3"]
+
+
+@pytest.mark.parametrize("flags", [(), ("-Wconversion", "-Wsign-conversion", "-std=c++20")], ids=["", "strict"])
+def test_numbers_that_a_parameter_does_not_have(two: Path, tmp_path: Path, flags: tuple[str, ...]):
+    """2**32 + 70 elements were 70, without a word."""
+    told = "n: int32_t does not have this number"
+    lines = run(two, tmp_path, NUMBERS, flags=flags).splitlines()
+    assert lines == ["0 0 0 0 0 0 32 16 8", f"1 1 1 1 1 {told}", f"{told} 32"]
+
+
+def test_overloads_that_numbers_tell_apart(two: Path, tmp_path: Path):
+    """By their own types, as without conversions: both take the same pointers."""
+    project = write_project(tmp_path)
+    project.file.write_text(OTHER.replace('n = "i32"', 'n = ["i32", "i64"]'))
+    build_library(read_project(project.file)["other"], tmp_path / "build" / "other", BuildOptions(processes=1))
+    (tmp_path / "build" / "norms").symlink_to(two / "norms")
+    assert run(tmp_path / "build", tmp_path, SIZES) == "0 0 0 0 1 16\n"

@@ -7,6 +7,9 @@
 Every function has its own name, `rms_norm_fp16`, and that of its overload set. Two that would have the same parameters,
 as the kernels for fp16 and bf16 have where both are uint16_t, are no overloads: they have their own names only.
 
+Whole numbers may be of any type, `deuteron::whole<int32_t> n`; one that the parameter's type does not have is refused.
+Overloads that pointers do not tell apart take the types themselves, by which C++ then chooses.
+
 The functions of C are called by their symbols, so that one C++ file may use libraries whose functions have equal
 names. An inline namespace of the library's own keeps functions of C++ apart that have their namespace in common, too:
 the linker takes one of those of equal names for all of them.
@@ -14,7 +17,8 @@ the linker takes one of those of equal names for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from deuteron.aot.c_types import c_type, declaration, is_read
 from deuteron.aot.checked_code import is_checked as has_checks
@@ -34,6 +38,7 @@ _POINTEES = {
     **{type.signature: c_type(type.signature) for type in FLOATS if type.bits >= 32},
     **{type.signature: f"deuteron::{type.signature}" for type in FLOATS if type.bits == 16},
 }
+_WHOLE = {c_type(type.signature) for type in INTEGERS} - {"bool"}
 _IS_UINT16 = {"deuteron::fp16": "uint16_t", "deuteron::bf16": "uint16_t"}
 
 
@@ -108,46 +113,47 @@ class _Names:
 
     def _launch(self, name: str, function: str, is_checked: bool) -> str:
         result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
-        head = declaration(result, name, [*self._declared(function), _ANY_ALGO])
-        arguments = self._arguments(function)
+        params = self._parameters(name, function)
+        head = declaration(result, name, [_STREAM, *params.declared, _ANY_ALGO])
+        arguments = params.given
         default, chosen = self._symbol(f"{function}_default"), self._symbol(function)
         call = f"algo_id == deuteron::any_algo ? {default}({arguments})\n      : {chosen}({arguments}, algo_id)"
         if not is_checked:
-            return f"{head} noexcept {{\n  return {call};\n}}\n"
+            return f"{head} noexcept {{\n{params.where_none_fits(_fails)}  return {call};\n}}\n"
         asked = f"{self._symbol(f'{function}_supports')}({arguments}, deuteron_algo, deuteron_why)"
         why = f"[&](int deuteron_algo, const char **deuteron_why) {{ return {asked}; }}"
-        return f"{head} {{\n  deuteron_check({call},\n      algo_id, {why});\n}}\n"
+        return f"{head} {{\n{params.where_none_fits(_throws)}  deuteron_check({call},\n      algo_id, {why});\n}}\n"
 
     def _bounded(self, name: str, function: str, is_checked: bool) -> str:
         """The function that checks what kernels access; the exception has its text, the status gives it away."""
-        more = checked_params(self._params(function))
+        more, params = checked_params(self._params(function)), self._parameters(name, function)
         result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
         sizes = [f"std::uint64_t {size}" for size in more.sizes]
         told = [] if is_checked else [f"std::string *{more.message} = nullptr"]
-        head = declaration(result, f"{name}_checked", [*self._declared(function), *sizes, _ANY_ALGO, *told])
-        given = ", ".join([self._arguments(function), *more.sizes, "algo_id", "deuteron_text", "sizeof deuteron_text"])
+        head = declaration(result, f"{name}_checked", [_STREAM, *params.declared, *sizes, _ANY_ALGO, *told])
+        given = ", ".join([params.given, *more.sizes, "algo_id", "deuteron_text", "sizeof deuteron_text"])
         called = self._symbol(f"{function}_checked")
-        then = "deuteron::check(deuteron_result, deuteron_text);"
+        then, refused = "deuteron::check(deuteron_result, deuteron_text);", _throws
         if not is_checked:
             then = f"if ({more.message})\n    *{more.message} = deuteron_text;\n  return deuteron_result;"
+            refused = _says(more.message)
         return (
-            f'{head} {{\n  char deuteron_text[1024] = "";\n'
+            f'{head} {{\n{params.where_none_fits(refused)}  char deuteron_text[1024] = "";\n'
             f"  const deuteron_status deuteron_result = {called}({given});\n  {then}\n}}\n"
         )
 
     def _supports(self, name: str, function: str) -> str:
-        reason, called = f"{REASON} = nullptr", self._symbol(f"{function}_supports")
-        head = declaration(
-            "[[nodiscard]] inline deuteron_status", f"{name}_supports", [*self._declared(function), _ANY_ALGO, reason]
-        )
-        return f"{head} noexcept {{\n  return {called}({self._arguments(function)}, algo_id, reason);\n}}\n"
+        called, params = self._symbol(f"{function}_supports"), self._parameters(name, function)
+        declared = [_STREAM, *params.declared, _ANY_ALGO, f"{REASON} = nullptr"]
+        head = declaration("[[nodiscard]] inline deuteron_status", f"{name}_supports", declared)
+        refused = params.where_none_fits(_says("reason"))
+        return f"{head} noexcept {{\n{refused}  return {called}({params.given}, algo_id, reason);\n}}\n"
 
-    def _declared(self, function: str) -> list[str]:
-        pairs = zip(self.types[function], self._params(function), strict=True)
-        return [_STREAM, *(_declared(type, param.c_name) for type, param in pairs)]
-
-    def _arguments(self, function: str) -> str:
-        return ", ".join(["stream.handle()", *(param.c_name for param in self._params(function))])
+    def _parameters(self, name: str, function: str) -> _Parameters:
+        others = [other for other in self.functions if other != function and name in (other, self.overloads[other])]
+        are_apart = all(_differ_by_pointers(self.types[function], self.types[other]) for other in others)
+        params = zip(self.types[function], self._params(function), strict=True)
+        return _Parameters([_Parameter(param.c_name, type, are_apart and type in _WHOLE) for type, param in params])
 
     def _params(self, function: str) -> Sequence[ParamRecord]:
         return records_of(self.functions[function])[0].c_params
@@ -157,15 +163,72 @@ class _Names:
         return [_type(param, is_read(param, records)) for param in records[0].c_params]
 
 
+@dataclass(frozen=True)
+class _Parameter:
+    """One of a function of C++; `is_any`: given as a whole number of any type."""
+
+    name: str
+    type: str
+    is_any: bool
+
+    @property
+    def declared(self) -> str:
+        if self.is_any:
+            return f"deuteron::whole<{self.type}> {self.name}"
+        return f"{self.type}{self.name}" if self.type.endswith("*") else f"{self.type} {self.name}"
+
+    @property
+    def given(self) -> str:
+        return f"{self.name}.value()" if self.is_any else self.name
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """All but the stream, which is given first."""
+
+    of: Sequence[_Parameter]
+
+    @property
+    def declared(self) -> list[str]:
+        return [param.declared for param in self.of]
+
+    @property
+    def given(self) -> str:
+        """The arguments of the function of C."""
+        return ", ".join(["stream.handle()", *(param.given for param in self.of)])
+
+    def where_none_fits(self, refused: Callable[[str], str]) -> str:
+        """C++: what is done where a parameter's type does not have a number, given the text that says so."""
+        return "".join(
+            f"  if (!{param.name}.fits())\n    {refused(f'{param.name}: {param.type} does not have this number')}\n"
+            for param in self.of
+            if param.is_any
+        )
+
+
+def _fails(text: str) -> str:
+    return "return DEUTERON_ERROR_INVALID_VALUE;"
+
+
+def _throws(text: str) -> str:
+    return f'throw deuteron::error(DEUTERON_ERROR_INVALID_VALUE, "{text}");'
+
+
+def _says(where: str) -> Callable[[str], str]:
+    return lambda text: f'return deuteron::invalid({where}, "{text}");'
+
+
+def _differ_by_pointers(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether arguments that are numbers need not be looked at to tell which of two functions is called."""
+    pairs = zip(first, second, strict=False)  # algo_id may follow
+    return any(one != other and "*" in one + other for one, other in pairs)
+
+
 def _type(param: ParamRecord, is_read: bool) -> str:
     if not param.type.startswith("*"):
         return c_type(param.type)
     pointee = _POINTEES.get(param.type[1:], "std::uint8_t")
     return f"{'const ' if is_read else ''}{pointee} *"
-
-
-def _declared(type: str, name: str) -> str:
-    return f"{type}{name}" if type.endswith("*") else f"{type} {name}"
 
 
 def _as_integers(types: Sequence[str]) -> list[str]:

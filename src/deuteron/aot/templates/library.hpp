@@ -6,7 +6,8 @@
 //   ${namespace}::${example}_supports(stream, ...)    whether there is a kernel for these arguments
 //
 // All take an algo_id after the arguments, which ..._select(...) finds by its values; without one the default is taken.
-// A stream is a cudaStream_t or CUstream, nullptr for a GPU's default one, or deuteron::cpu.
+// A stream is a cudaStream_t or CUstream, nullptr for a GPU's default one, or deuteron::cpu. Whole numbers may be of any
+// type: one that the parameter's type does not have is an invalid value.
 #pragma once
 
 #if __cplusplus < 201703L
@@ -23,8 +24,10 @@ ${symbols}
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 struct CUstream_st;
 
@@ -65,6 +68,56 @@ public:
 private:
   void *handle_;
 };
+
+namespace detail {
+template <class T, class N> constexpr T as(N number) noexcept {
+  if constexpr (std::is_same_v<T, N>)
+    return number;
+  else
+    return static_cast<T>(number);
+}
+
+// Whether T has a number of a promoted type.
+template <class T, class N> constexpr bool has(N number) noexcept {
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  if constexpr (std::is_same_v<T, N>)
+    return true;
+  else if constexpr (std::is_signed_v<N> && std::is_signed_v<T>)
+    return least <= number && number <= most;
+  else if constexpr (std::is_signed_v<N>)
+    return number >= 0 && as<std::make_unsigned_t<N>>(number) <= most;
+  else
+    return number <= as<std::make_unsigned_t<T>>(most);
+}
+} // namespace detail
+
+// A whole number for a parameter of type T, given as one of any type: a std::size_t for an int32_t.
+template <class T> class whole {
+public:
+  template <class N,
+            std::enable_if_t<std::is_integral_v<N> || (std::is_enum_v<N> && std::is_convertible_v<N, T>), int> = 0>
+  constexpr whole(N number) noexcept : value_(detail::as<T>(+number)), fits_(detail::has<T>(+number)) {}
+  template <class N, std::enable_if_t<std::is_class_v<N> && std::is_convertible_v<N, T>, int> = 0>
+  constexpr whole(const N &number) : value_(number), fits_(true) {}
+  constexpr T value() const noexcept { return value_; }
+  constexpr bool fits() const noexcept { return fits_; }
+
+private:
+  T value_;
+  bool fits_;
+};
+
+inline deuteron_status invalid(const char **reason, const char *text) noexcept {
+  if (reason)
+    *reason = text;
+  return DEUTERON_ERROR_INVALID_VALUE;
+}
+
+inline deuteron_status invalid(std::string *message, const char *text) {
+  if (message)
+    *message = text;
+  return DEUTERON_ERROR_INVALID_VALUE;
+}
 
 #ifdef __cpp_exceptions
 class error : public std::runtime_error {
