@@ -13,6 +13,7 @@ from emulator.edits import CASES, edit, run
 from deuteron.emulator import EmulatorError, UnknownInstruction, launch
 from deuteron.errors import LaunchError, MemoryAccessError, OutOfResources
 
+RELEASES = ("red.release.gpu.global.add.u32 [x], 0", "st.release.sys.global.b32 [x], 7", "fence.acq_rel.gpu")
 FAULTS = {
     "load out of bounds": (
         "vectors",
@@ -236,6 +237,16 @@ FAULTS = {
         0,
         "asynchronous data",
     ),
+    **{
+        f"bulk store before {release}": (
+            "bulk",
+            "cp.async.bulk.wait_group 0;",
+            f"cp.async.bulk.wait_group.read 0; {release}; cp.async.bulk.wait_group 0;",
+            0,
+            "asynchronous data",
+        )
+        for release in RELEASES
+    },
     "bulk load at the exit": ("bulk", " WAITING:", " WAITING: bra END;", 0, "asynchronous data"),
     "wgmma at the exit": (
         "wgmma.f16.n64.f32.128.SSKK",
@@ -282,6 +293,16 @@ FAULTS = {
         ("barrier", "mbarrier", "race", "cluster"),
     ),
 }
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_bulk_store_before_what_does_not_release_it(release: str, is_done: bool, rng: np.random.Generator):
+    """What was waited for may be released; of what is done in the block alone others learn nothing."""
+    case = CASES["bulk"]
+    told = release if is_done else release.replace("sys", "cta").replace("gpu", "cta")
+    wait = "cp.async.bulk.wait_group 0;" if is_done else "cp.async.bulk.wait_group.read 0;"
+    run(case, edit(case.ptx, "cp.async.bulk.wait_group 0;", f"{wait} {told}; cp.async.bulk.wait_group 0;"), rng)
 
 
 @pytest.mark.parametrize("mode", ["late", "early", "random"])

@@ -92,6 +92,14 @@ class Groups:
                 operation.complete(chosen)
         self.pending = [operation for operation in self.pending if len(operation.threads)]
 
+    def check_release(self, threads: np.ndarray) -> None:
+        """Raise where one of these threads, which release what they wrote, did not wait."""
+        for operation in self.pending:
+            left = np.isin(operation.threads, threads)
+            if left.any():
+                message = f"releases memory that {operation.label} still writes: its completion was not waited for"
+                raise Fault("asynchronous data", message, operation.threads[left])
+
     def check_exit(self, threads: np.ndarray) -> None:
         """Raise where one of these threads, which exit, did not wait."""
         for operation in self.pending:

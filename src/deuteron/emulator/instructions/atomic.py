@@ -16,7 +16,7 @@ import numpy as np
 from deuteron.emulator.instructions.accesses import SPACES, load, store
 from deuteron.emulator.instructions.floating import maximum, minimum
 from deuteron.emulator.instructions.half import in_float32
-from deuteron.emulator.instructions.memory import space_of_symbol, take_cache_modifiers
+from deuteron.emulator.instructions.memory import release_check, space_of_symbol, take_cache_modifiers
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.types import BITS, KINDS, TYPES
@@ -80,6 +80,7 @@ def rounds(address: np.ndarray) -> Iterator[np.ndarray]:
 @RULES.effect("atom", "red")
 def decode_atomic(d: Decoding):
     is_atom = d.instruction.opcode.startswith("atom")
+    check_release = release_check(d)
     d.flag(*_ORDERS)
     take_cache_modifiers(d)
     d.flag("noftz")
@@ -100,6 +101,7 @@ def decode_atomic(d: Decoding):
 
     def run(group, mask):
         group.pc = pc
+        check_release(group, mask)
         everyone = np.ones(group.size, bool) if mask is None else mask
         where = address(group)
         new = np.stack([read(group) for read in operands], 1)

@@ -6,11 +6,14 @@ fences.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from deuteron.emulator.instructions.accesses import SPACES, load, store
+from deuteron.emulator.instructions.accesses import SPACES, active, load, store
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
+from deuteron.emulator.machine.group import Group
 from deuteron.emulator.types import BITS, TYPES
 from deuteron.ptx.syntax import Memory, Symbol
 
@@ -18,6 +21,7 @@ RULES = Rules()
 
 _ORDER = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
 _STRONG = ("relaxed", "acquire", "release", "mmio")
+_RELEASES = {"release", "acq_rel", "sc"}
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
 
@@ -33,6 +37,19 @@ def take_cache_modifiers(d: Decoding) -> None:
 def is_strong(d: Decoding) -> bool:
     """Whether threads may do it at any time, as they may atomics."""
     return any(name in d.modifiers for name in _STRONG)
+
+
+def release_check(d: Decoding) -> Callable[[Group, np.ndarray | None], None]:
+    """What an instruction looks at first, if it releases to other blocks: whether the bulk copies of its threads to
+    global memory are done. Before the modifiers are taken.
+    """
+    releases = bool({*d.modifiers} & _RELEASES and {*d.modifiers} & {"gpu", "sys"})
+
+    def check(group: Group, mask: np.ndarray | None) -> None:
+        if releases and group.wave.checks is not None:
+            group.wave.asynchronous.writes.check_release(active(group, mask))
+
+    return check
 
 
 def take_vector_type(d: Decoding) -> tuple[str, int]:
@@ -64,7 +81,7 @@ def decode_ld(d: Decoding):
 
 @RULES.effect("st")
 def decode_st(d: Decoding):
-    strong = is_strong(d)
+    strong, check_release = is_strong(d), release_check(d)
     take_cache_modifiers(d)
     space = d.choice(*SPACES, default="generic")
     type, count = take_vector_type(d)
@@ -77,6 +94,7 @@ def decode_st(d: Decoding):
 
     def run(group, mask):
         group.pc = pc
+        check_release(group, mask)
         store(group, space, address(group), mask, np.stack([read(group) for read in reads], 1), strong)
 
     return run
@@ -100,11 +118,13 @@ def decode_hint(d: Decoding):
 
 @RULES.effect("fence", "membar")
 def decode_fence(d: Decoding):
-    """Memory is consistent here; only the proxy fence of shared memory matters, to the checks."""
+    """Memory is consistent here; what matters, to the checks, are the proxy fence of shared memory, and releases."""
+    check_release = release_check(d)
     is_proxy = {"proxy", "async"} <= {name.split("::")[0] for name in d.modifiers} and "global" not in d.modifiers
     d.modifiers.clear()
 
     def run(group, mask):
+        check_release(group, mask)
         if is_proxy and group.wave.checks is not None:
             group.wave.checks.proxy_fence(group.threads if mask is None else group.threads[mask])
 
