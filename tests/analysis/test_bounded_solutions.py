@@ -41,6 +41,13 @@ def test_remainders_that_are_forms():
     assert fixed_values(_form((X, 1), (Q, -2)), bounds) == {}
 
 
+def test_multiples_of_what_was_cut_out_are_not_cut_out_again():
+    """They came back with larger and larger factors, and there was no end."""
+    known = [Bounded(_form((X, -2), (Y, 3), (Q, -1)), -4, -4), Bounded(_form((X, 1), (Y, -7), (Q, 9)), 0, 0)]
+    ranges = [_within(X, -5, 5), _within(Y, -2, 7), _within(Q, 0, 4)]
+    assert fixed_values(_form((X, 8), (Y, 2), (Q, -9), number=11), known + ranges) == {}
+
+
 _factors = st.integers(-9, 9)
 _forms = st.builds(lambda a, b, c: _form((X, a), (Y, b), (Q, c)), _factors, _factors, _factors)
 _bounds = st.builds(

@@ -48,7 +48,7 @@ class _Search:
     def __init__(self, equations: list[Polynomial], bounds: list[Bounded]):
         self.values: dict[Atom, int] = {}
         self._equations, self._bounds = equations, bounds
-        self._cut: set[Polynomial] = set()  # what was cut out, which would come back from what is left
+        self._cut: set[Polynomial] = set()  # what was cut out, but for a factor: it would come back from what is left
 
     def simplify(self) -> bool:
         """Put in the value of an atom, where an equation or its bounds say it."""
@@ -69,9 +69,10 @@ class _Search:
             for part in self._parts(equation):
                 rest = equation - part.form
                 value = _only_value(part, rest)
-                if value is None or not rest.atoms or part.form in self._cut:
+                direction = _direction(part.form)
+                if value is None or not rest.atoms or direction in self._cut:
                     continue
-                self._cut.add(part.form)
+                self._cut.add(direction)
                 self._equations.remove(equation)
                 self._equations += (part.form - Polynomial.constant(value), rest + Polynomial.constant(value))
                 return True
@@ -104,6 +105,13 @@ def _factors(equation: Polynomial, form: Polynomial) -> set[int]:
         for monomial, factor in form
         if monomial and equation.factor_of(monomial) and equation.factor_of(monomial) % factor == 0
     }
+
+
+def _direction(form: Polynomial) -> Polynomial:
+    """What all multiples of a form have in common."""
+    content, (_, first) = form.content, min(form)
+    factor = content if first > 0 else -content
+    return Polynomial({monomial: number // factor for monomial, number in form})
 
 
 def _only_value(part: Bounded, rest: Polynomial) -> int | None:
