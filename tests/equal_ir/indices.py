@@ -9,12 +9,13 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.effects import is_speculatable
 from deuteron.ir.types import i32, i64
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.rewrite import Values, is_defined_in
+from deuteron.passes.rewrite import Values
 from equal_ir.places import is_plain, loops, pick, with_integer_bounds
 
 

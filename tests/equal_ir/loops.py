@@ -11,12 +11,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpIOp, SelectOp
+from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.types import i32
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.rewrite import Values, is_defined_in, replace
+from deuteron.passes.rewrite import Values, replace
 from equal_ir.places import is_plain, loops, one_value, pick, with_integer_bounds
 
 
