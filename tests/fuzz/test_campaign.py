@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +14,17 @@ from tests.fuzz import campaign
 from tests.fuzz.case import Argument, Case
 from tests.fuzz.executors import Outcome
 from tests.fuzz.mutator import mutate
+from tests.fuzz.test_faults import HereAndNow
 from tests.fuzz.worker import Lost, Worker
 
 OUT = Argument("out", "float32", 8, "poison")
 
 
-class Failing:
+class Failing(HereAndNow):
     """Every program fails there alike, at once."""
-
-    def __enter__(self) -> Failing:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        pass
 
     def run(self, case: Case, executors: Sequence[str], timeout: float = 0, runs: int = 5) -> list[Outcome]:
         return [Outcome(executor, "error", "a fault") for executor in executors]
-
-    def call(self, function: Callable[..., Any], *arguments: Any, timeout: float = 0) -> Any:
-        return function(*arguments)
 
 
 def long_program(seed: int) -> Case:

@@ -119,10 +119,10 @@ class _Names:
         default, chosen = self._symbol(f"{function}_default"), self._symbol(function)
         call = f"algo_id == deuteron::any_algo ? {default}({arguments})\n      : {chosen}({arguments}, algo_id)"
         if not is_checked:
-            return f"{head} noexcept {{\n{params.where_none_fits(_fails)}  return {call};\n}}\n"
+            return f"{head} noexcept {{\n{params.refusing_misfits(_fails)}  return {call};\n}}\n"
         asked = f"{self._symbol(f'{function}_supports')}({arguments}, deuteron_algo, deuteron_why)"
         why = f"[&](int deuteron_algo, const char **deuteron_why) {{ return {asked}; }}"
-        return f"{head} {{\n{params.where_none_fits(_throws)}  deuteron_check({call},\n      algo_id, {why});\n}}\n"
+        return f"{head} {{\n{params.refusing_misfits(_throws)}  deuteron_check({call},\n      algo_id, {why});\n}}\n"
 
     def _bounded(self, name: str, function: str, is_checked: bool) -> str:
         """The function that checks what kernels access; the exception has its text, the status gives it away."""
@@ -138,7 +138,7 @@ class _Names:
             then = f"if ({more.message})\n    *{more.message} = deuteron_text;\n  return deuteron_result;"
             refused = _says(more.message)
         return (
-            f'{head} {{\n{params.where_none_fits(refused)}  char deuteron_text[1024] = "";\n'
+            f'{head} {{\n{params.refusing_misfits(refused)}  char deuteron_text[1024] = "";\n'
             f"  const deuteron_status deuteron_result = {called}({given});\n  {then}\n}}\n"
         )
 
@@ -146,7 +146,7 @@ class _Names:
         called, params = self._symbol(f"{function}_supports"), self._parameters(name, function)
         declared = [_STREAM, *params.declared, _ANY_ALGO, f"{REASON} = nullptr"]
         head = declaration("[[nodiscard]] inline deuteron_status", f"{name}_supports", declared)
-        refused = params.where_none_fits(_says("reason"))
+        refused = params.refusing_misfits(_says("reason"))
         return f"{head} noexcept {{\n{refused}  return {called}({params.given}, algo_id, reason);\n}}\n"
 
     def _parameters(self, name: str, function: str) -> _Parameters:
@@ -197,7 +197,7 @@ class _Parameters:
         """The arguments of the function of C."""
         return ", ".join(["stream.handle()", *(param.given for param in self.of)])
 
-    def where_none_fits(self, refused: Callable[[str], str]) -> str:
+    def refusing_misfits(self, refused: Callable[[str], str]) -> str:
         """C++: what is done where a parameter's type does not have a number, given the text that says so."""
         return "".join(
             f"  if (!{param.name}.fits())\n    {refused(f'{param.name}: {param.type} does not have this number')}\n"

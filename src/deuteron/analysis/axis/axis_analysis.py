@@ -41,16 +41,19 @@ class AxisInfoAnalysis:
         self._func, self._rules = func, rules
         self._distances: dict[int, DistancesAnalysis] = {}  # by the number of neighbours
         if not deferred:
-            self._infos  # noqa: B018
+            self._visit_function()
 
     @cached_property
     def _infos(self) -> dict[SSAValue, AxisInfo]:
-        """What visiting the function has found, which the visits themselves ask for."""
+        """What visits have found; the first that asks for it has the function visited."""
+        self._visit_function()
+        return self._infos
+
+    def _visit_function(self) -> None:
         self._infos = {
             arg: uniform(arg, self._func.arg_divisibility(place)) for place, arg in enumerate(self._func.args)
         }
         self._visit_block(self._func.body.block)
-        return self._infos
 
     def of(self, value: SSAValue) -> AxisInfo:
         return self._infos.get(value) or unknown(value)

@@ -13,7 +13,7 @@ that a launch of few programs is enough for it: no offset is such a product. Wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -70,7 +70,7 @@ class _Scalars:
             return number >= 0
         if isinstance(value, BlockArgument):
             loop = counting_loop(value)
-            return loop is not None and (self._known[loop.lb] or self._is_empty_below_zero(loop))
+            return loop is not None and (self._known[loop.lb] or is_empty_below_zero(loop, self._known.__getitem__))
         op = value.owner
         if isinstance(op, arith.RemSIOp):
             return self._known[op.lhs]
@@ -81,13 +81,6 @@ class _Scalars:
         if not isinstance(op, _OF_NATURALS) or _is_large(op):
             return False
         return all(self._known[operand] for operand in op.operands)
-
-    def _is_empty_below_zero(self, loop: scf.ForOp) -> bool:
-        """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
-        begins with negative, rounded towards zero or not, is not below its end.
-        """
-        unknown = [value for value in minimum_of(unrounded(loop.lb)) if not self._known[value]]
-        return set(unknown) <= set(minimum_of(loop.ub))
 
 
 def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
@@ -106,6 +99,14 @@ def counting_loop(argument: BlockArgument) -> scf.ForOp | None:
     loop = argument.block.parent_op()
     counts = isinstance(loop, scf.ForOp) and argument.index == 0 and (constant_value(loop.step) or 0) > 0
     return loop if counts else None
+
+
+def is_empty_below_zero(loop: scf.ForOp, is_natural: Callable[[SSAValue], bool]) -> bool:
+    """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it begins
+    with negative, rounded towards zero or not, is not below its end.
+    """
+    unknown = {value for value in minimum_of(unrounded(loop.lb)) if not is_natural(value)}
+    return unknown <= set(minimum_of(loop.ub))
 
 
 def unrounded(value: SSAValue) -> SSAValue:

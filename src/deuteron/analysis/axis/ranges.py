@@ -19,7 +19,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis.natural import counting_loop, minimum_of, unrounded
+from deuteron.analysis.axis.natural import counting_loop, is_empty_below_zero, minimum_of, unrounded
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -137,10 +137,13 @@ class _Ranges:
         if loop is None:
             return self._of_carried(value) if value.index else None  # by a step that is not known
         begin, step = constant_value(loop.lb), constant_value(loop.step)
-        if self._known[loop.lb] is None and not self._is_empty_below_zero(loop):
+        if self._known[loop.lb] is None and not is_empty_below_zero(loop, self._is_natural):
             return None
         last = max(min(map(self._bound, minimum_of(loop.ub))) - 1, 0)
         return last if begin is None else max(last - (last - begin) % step, 0)
+
+    def _is_natural(self, value: SSAValue) -> bool:
+        return self._known[value] is not None
 
     def _bound(self, value: SSAValue) -> int:
         """What it is no larger than, though it may be negative."""
@@ -149,13 +152,6 @@ class _Ranges:
         op = value.owner
         divisor = constant_value(op.rhs) if isinstance(op, arith.DivSIOp) else None
         return _largest(value) // max(divisor or 1, 1)
-
-    def _is_empty_below_zero(self, loop: scf.ForOp) -> bool:
-        """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
-        begins with negative, rounded towards zero or not, is not below its end.
-        """
-        unknown = [value for value in minimum_of(unrounded(loop.lb)) if self._known[value] is None]
-        return set(unknown) <= set(minimum_of(loop.ub))
 
     def _of_carried(self, value: BlockArgument) -> int | None:
         """Of what a loop carries, where each iteration adds the same number or nothing."""

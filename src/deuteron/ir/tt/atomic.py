@@ -45,6 +45,14 @@ class MemorySemantic(IntEnum):
     RELEASE = 3
     ACQUIRE_RELEASE = 4
 
+    @property
+    def acquires(self) -> bool:
+        return self in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE)
+
+    @property
+    def releases(self) -> bool:
+        return self in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
+
 
 class MemoryScope(IntEnum):
     """Who sees the order of an atomic."""

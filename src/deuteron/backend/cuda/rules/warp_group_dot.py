@@ -1,4 +1,4 @@
-"""ttng.warp_group_dot by wgmma, its wait, and the fence before it.
+"""ttng.warp_group_dot by wgmma, and its wait.
 
 Accumulators are 64 rows by N columns for each warpgroup; a larger tile has several, each with one instruction for every
 step along K. A synchronous dot waits for itself; the result of an asynchronous one is only passed on until a wait
@@ -139,18 +139,7 @@ def _words(ctx: Context, fragment: Fragment, type: Attribute) -> list[Value]:
     return pack(ctx.b, [to_bits(ctx.b, value, type) for value in fragment.registers])
 
 
-def fence_async_shared(ctx: Context, op: Operation) -> None:
-    space = "shared_cluster" if op.b_cluster.value.data else "shared_cta"
-    ctx.b.intrinsic(f"llvm.nvvm.fence.proxy.async.{space}", "void", overloads=())
-
-
-def fence_async_global(ctx: Context, op: Operation) -> None:
-    ctx.b.intrinsic("llvm.nvvm.fence.proxy.async.global", "void", overloads=())
-
-
 RULES: dict[str, Rule] = {
     "ttng.warp_group_dot": warp_group_dot,
     "ttng.warp_group_dot_wait": warp_group_dot_wait,
-    "ttng.fence_async_shared": fence_async_shared,
-    "ttng.fence_async_global": fence_async_global,
 }

@@ -17,11 +17,10 @@ from xdsl.passes import ModulePass
 from deuteron.analysis.aliasing.program_order import ProgramOrder
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.atomic import AtomicOp
+from deuteron.ir.tt.atomic import AtomicOp, MemorySemantic
 from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.ttng.fence import FenceAsyncGlobalOp
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp
-from deuteron.passes.gpu.memory.fence_atomics import ACQUIRES
 
 COPIES = AsyncTMACopyGlobalToLocalOp | AsyncTMACopyLocalToGlobalOp | AsyncTMAReduceOp
 
@@ -39,5 +38,5 @@ class FenceAcquires(ModulePass):
 
 def _fence(func: FuncOp, order: ProgramOrder) -> None:
     for atomic in nested_ops(func, AtomicOp):
-        if atomic.sem.value.data in ACQUIRES and order.after(atomic):
+        if MemorySemantic(atomic.sem.value.data).acquires and order.after(atomic):
             Builder.after(atomic).insert(FenceAsyncGlobalOp())

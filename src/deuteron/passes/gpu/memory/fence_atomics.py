@@ -26,8 +26,6 @@ from deuteron.ir.ttg.fence import FenceOp
 from deuteron.ir.types import i32, is_tile
 from deuteron.passes.optimisation import Optimisation
 
-ACQUIRES = (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE)
-RELEASES = (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
 # What a fence of one scope orders is in order in those before it too.
 _WIDTH = {MemoryScope.CTA: 0, MemoryScope.GPU: 1, MemoryScope.SYSTEM: 2}
 
@@ -47,9 +45,9 @@ class FenceAtomics(Optimisation):
 def _fence(atomic: AtomicRMWOp | AtomicCASOp) -> None:
     """Later atomics come first: their fences may save one of this."""
     semantic, scope = (MemorySemantic(atomic.sem.value.data), MemoryScope(atomic.scope.value.data))
-    if semantic in ACQUIRES and _is_followed(atomic, scope):
+    if semantic.acquires and _is_followed(atomic, scope):
         Builder.after(atomic).insert(FenceOp(scope))
-    if semantic in RELEASES:
+    if semantic.releases:
         Builder.before(atomic).insert(FenceOp(scope))
     atomic.properties["sem"] = IntegerAttr(MemorySemantic.RELAXED, i32)
 

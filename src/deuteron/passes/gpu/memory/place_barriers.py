@@ -47,12 +47,10 @@ class PlaceBarriers(ModulePass):
 def _order_atomics(func: FuncOp) -> None:
     for op in nested_ops(func, AtomicOp):
         if _is_flag(op) or not is_tile(op.ptr.type):
-            semantic = op.sem.value.data
-            is_release = semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
-            is_acquire = semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE)
-            if is_release and not _is_barrier(op.prev_op):
+            semantic = MemorySemantic(op.sem.value.data)
+            if semantic.releases and not _is_barrier(op.prev_op):
                 Builder.before(op).insert(BarrierOp())
-            if is_acquire and not _waits_anyway(op) and not _is_barrier(op.next_op):
+            if semantic.acquires and not _waits_anyway(op) and not _is_barrier(op.next_op):
                 Builder.after(op).insert(BarrierOp())
 
 
