@@ -45,6 +45,16 @@ def test_a_kernel_of_the_benchmark(name):
     assert valid(case, lowered(case)) == case
 
 
+@pytest.mark.parametrize("edit", ["by_block_pointer", "by_descriptor"])
+def test_an_access_whose_places_are_computed_where_they_are_used(edit):
+    line = "x = tl.load(in_ptr + (tl.arange(0, 16) // 2)[:, None] * 32 + tl.arange(0, 32)[None, :])"
+    source = f"@triton.jit\ndef kernel(in_ptr):\n    {line}\n"
+    case = Case(1, source, (Argument("in_ptr", "float32", 512, "ones"),), (1,))
+    mutant = Mutant(case, random.Random(0))
+    next(e for e in EDITS["accesses"] if e.__name__ == edit)(mutant)
+    assert "(tl.arange(0, 16) // 2).shape[0]" in mutant.case().source
+
+
 def _program(*lines: str, size: int = 64, grid: int = 1) -> Case:
     body = "\n    ".join(lines)
     arguments = Argument("x", "int32", size, "ones"), Argument("out", "int32", size, "zeros")

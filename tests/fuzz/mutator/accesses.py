@@ -103,7 +103,9 @@ def _addresses(mutant: Mutant, access: ast.Call) -> list[ast.expr]:
 def _axes(mutant: Mutant, node: ast.expr) -> list[tuple[str, tuple[str, str]]]:
     arrays = {a.name for a in mutant.arrays()} & names_in(node)
     parts = [part for part in ast.walk(node) if isinstance(part, ast.Subscript)]
-    rows, columns = ([text(p.value) for p in parts if text(p).endswith(end)] for end in ("[:, None]", "[None, :]"))
+    rows, columns = (
+        [f"({text(part.value)})" for part in parts if text(part).endswith(end)] for end in ("[:, None]", "[None, :]")
+    )
     return [(array, (rows[0], columns[0])) for array in sorted(arrays) if rows and columns]
 
 
