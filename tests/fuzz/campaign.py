@@ -25,7 +25,7 @@ from tests.fuzz.shrink import shrink
 from tests.fuzz.validity import is_valid
 from tests.fuzz.worker import Lost, Worker
 
-CONFIRMING_RUNS = 40
+CONFIRMING_RUNS = 100
 """Perturbed runs of a program whose result is wrong: what is merely not determined is seen by one of so many."""
 
 SHRINKING_RUNS = 15

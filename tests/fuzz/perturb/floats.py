@@ -74,10 +74,12 @@ class Floats:
             if not (self._noise.licence.fuses or self._noise.is_combining):
                 return result
             exact = np.multiply(wider(a), wider(b))
-            result = self._unless_too_large(op, self._noise.rounded(op, result, exact), exact)
-            if op.results[0].has_more_than_one_use():
-                self._rounded_off[op.results[0]] = np.nan_to_num(exact - result, posinf=0, neginf=0)
-            return result
+            moved = self._unless_too_large(op, self._noise.rounded(op, result, exact), exact)
+            if not op.results[0].has_more_than_one_use():
+                return moved
+            some = np.where(self._noise.coins(result) < 1, result, moved)[()].astype(np.asarray(result).dtype)
+            self._rounded_off[op.results[0]] = np.nan_to_num(exact - some, posinf=0, neginf=0)
+            return some
 
         return perturbed
 

@@ -45,12 +45,15 @@ class Noise:
 
     def moved(self, result: np.ndarray, size: np.ndarray, type) -> np.ndarray:
         """`result` and up to `size` more or less, rounded to the type; what is not finite stays. Now and then all move
-        the same way, as equal elements do, whose maximum would hardly ever be less.
+        the same way, as equal elements do, whose maximum would hardly ever be less. In one of two calls all move by
+        the whole of `size`, so that few runs show how much it is; in the other by some of it, for what is between may
+        be rounded to what neither end is: `s - max(s)` of products that are fused, as fp16.
         """
         self.licence.taken += 1
         wide = np.asarray(result, np.float64)
         sign = self.rng.choice((-1.0, 1.0), np.shape(wide) if self.rng.random() < 0.75 else ())
-        moved = np.where(np.isfinite(wide), wide + sign * size, wide)
+        share = 1.0 if self.rng.random() < 0.5 else self.rng.random(np.shape(wide))
+        moved = np.where(np.isfinite(wide), wide + sign * share * size, wide)
         if element_type_of(type) == f64:
             return moved
         return np.asarray(round_float(np.asarray(moved), type), dtype_of(type))[()]
