@@ -20,7 +20,12 @@ HIGH, LOW = "mul.hi.u32 \t%r3, %r1, %r2;", "mul.lo.s32 \t%r4, %r1, %r2;"
 
 @pytest.mark.parametrize(
     "lines",
-    [(HIGH, LOW), (LOW, "add.s32 \t%r9, %r4, 1;", HIGH), (HIGH, "mul.lo.s32 \t%r4, %r2, %r1;")],
+    [
+        (HIGH, LOW),
+        (LOW, "add.s32 \t%r9, %r4, 1;", HIGH),
+        (HIGH, "mul.lo.s32 \t%r4, %r2, %r1;"),
+        (HIGH, "add.s32 \t%r9, %r1, %r2;", "st.global.b32 \t[%rd1], %r1;", LOW, "mov.b32 \t%r1, %r8;"),
+    ],
 )
 def test_halves_of_one_product_are_joined(lines):
     joined = pair_products(text(*lines))
@@ -39,7 +44,14 @@ def test_signed_halves():
         (HIGH, "mul.lo.s32 \t%r4, %r1, %r5;"),
         (HIGH, "$L__BB0_1:", LOW),
         ("// begin inline asm", HIGH, "// end inline asm", LOW),
-        (HIGH, LOW, "mov.b32 \t%r1, %r9;", "mov.b32 \t%r1, %r8;"),
+        (HIGH, "xor.b32 \t%r1, %r1, %r8;", LOW),
+        (HIGH, "@%p1 mov.b32 \t%r2, %r8;", LOW),
+        (HIGH, "ld.global.nc.b32 %r1, [%rd1];", LOW),
+        (HIGH, "mov.b64 \t{%r9, %r1}, %rd1;", LOW),
+        ("mul.hi.u32 \t%r1, %r1, %r2;", LOW),
+        (HIGH, "add.s32 \t%r9, %r4, 1;", LOW),
+        (LOW, "mov.b32 \t%r3, 1;", HIGH),
+        (HIGH, "@%p1 bra \t$L__BB0_2;", LOW),
         ("@%p1 mul.hi.u32 \t%r3, %r1, %r2;", LOW),
         (HIGH, "mul.lo.s32 \t%r3, %r1, %r2;"),
         ("mul.hi.u32 \t%r3, %r1, %r2;",),
@@ -76,3 +88,27 @@ def test_the_product_is_right(rng):
         a, b = a * b >> np.uint64(32) ^ b, (a * b + np.uint64(1)) & np.uint64(0xFFFFFFFF)
     np.testing.assert_array_equal(carried.view(np.uint32), a ^ b)
     assert instructions_with(kernel, "mul.wide.u32")
+
+
+@deuteron.jit
+def halves_of_changed(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b, c = tl.load(x + 2 * i), tl.load(y + 2 * i), tl.load(x + 2 * i + 1)
+    for _ in range(n):
+        c = c ^ tl.umulhi(a, b)
+        b = b ^ (c >> 3)
+        c = c ^ (a * b)
+    tl.store(out + i, b ^ c)
+
+
+def test_a_factor_that_a_loop_changes_between_the_halves(rng):
+    """One register has both, which a load gives first, and the loop changes in its place."""
+    x, y = (rng.integers(0, 2**32, 256).astype(np.uint32) for _ in range(2))
+    out = np.zeros(128, np.uint32)
+    emulate(halves_of_changed, x, y, out, 5, BLOCK=128)
+    a, b, c = (part.astype(np.uint64) for part in (x[::2], y[::2], x[1::2]))
+    for _ in range(5):
+        c ^= a * b >> np.uint64(32)
+        b ^= c >> np.uint64(3)
+        c ^= a * b & np.uint64(0xFFFFFFFF)
+    np.testing.assert_array_equal(out, b ^ c)
