@@ -57,7 +57,7 @@ function(deuteron_add_library target)
     POSITION_INDEPENDENT_CODE ON
     PUBLIC_HEADER "${folder}/${arg_LIBRARY}/${arg_LIBRARY}.h;${folder}/${arg_LIBRARY}/${arg_LIBRARY}.hpp")
   target_compile_definitions(${target} PRIVATE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_NO_PLAIN_NAMES>)
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_HIDDEN>)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
   target_link_libraries(${target} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})

@@ -28,7 +28,8 @@ from deuteron.library.staleness import digest_of_text
 from deuteron.settings import get_variable
 
 FLAGS = ("-O2", "-fPIC")
-STATIC_FLAGS = ("-DDEUTERON_NO_PLAIN_NAMES",)  # what only the shared library needs would be seen by a whole program
+# What a static library is linked into exports none of its functions: a plug-in that has another version calls its own.
+STATIC_FLAGS = ("-DDEUTERON_HIDDEN",)
 STATE = "objects/state.json"
 _ZIG = (sys.executable, "-m", "ziglang")
 

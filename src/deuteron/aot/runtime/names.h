@@ -1,8 +1,8 @@
 /* The symbols of functions. Each has one of its own, with a digest of what it was made from, so that every caller that
    includes a header gets the code that the header was written with: whatever other libraries a program has, and whatever
    libc calls its own functions. A shared library (objects built with -fPIC) has the functions under their plain names
-   too, for dlsym, and so has any object built with DEUTERON_PLAIN_NAMES; DEUTERON_NO_PLAIN_NAMES keeps them out of objects
-   for a static library. DEUTERON_HIDDEN keeps a shared library from exporting any of them. */
+   too, for dlsym, and so has any object built with DEUTERON_PLAIN_NAMES; DEUTERON_NO_PLAIN_NAMES keeps them out of
+   objects. DEUTERON_HIDDEN keeps what the objects are linked into from exporting any of the functions. */
 #ifndef DEUTERON_NAMES_H
 #define DEUTERON_NAMES_H
 

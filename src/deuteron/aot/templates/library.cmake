@@ -9,7 +9,7 @@ set_target_properties(${name} PROPERTIES
   POSITION_INDEPENDENT_CODE ON
   PUBLIC_HEADER "$${CMAKE_CURRENT_SOURCE_DIR}/${name}.h;$${CMAKE_CURRENT_SOURCE_DIR}/${name}.hpp")
 target_compile_definitions(${name} PRIVATE
-  $$<$$<STREQUAL:$$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_NO_PLAIN_NAMES>)
+  $$<$$<STREQUAL:$$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_HIDDEN>)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 target_link_libraries(${name} PUBLIC Threads::Threads $${CMAKE_DL_LIBS})

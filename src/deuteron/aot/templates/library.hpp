@@ -145,7 +145,8 @@ inline void check(deuteron_status status, const char *what) {
 #endif
 
 namespace ${namespace} {
-inline namespace library_${digest} {
+// Hidden: two shared objects with versions of this library each call the functions that they were linked with.
+inline namespace library_${digest} __attribute__((visibility("hidden"))) {
 
 using deuteron::cpu;
 
