@@ -1,4 +1,4 @@
-"""Shared objects with a static library each, which a program opens together: each runs the version that it was linked with."""
+"""Shared objects with a static library each, open in one program: each runs the version that it was linked with."""
 
 import subprocess
 from pathlib import Path
