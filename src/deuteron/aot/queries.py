@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from deuteron.aot.c_text import c_string
 from deuteron.aot.c_types import declaration
 from deuteron.aot.grid import Scope, parse_grid
-from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.grid_code import MAX_PARTS, Variable, node_code
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.naming import parameter_names
+from deuteron.aot.targets import c_target
 from deuteron.aot.templates import render
 from deuteron.backend.tensor_map import arguments_of
 
@@ -135,4 +136,14 @@ def _grid_fault(record: KernelRecord) -> str:
     values = {param.name: _value(param.value) for param in record.constexprs}
     whole = {name: int(value) for name, value in values.items() if isinstance(value, int)}
     parts = parse_grid(record.grid, Scope(set(variables), {**whole, **ones}))
-    return f"deuteron_grid_fault({', '.join(node_code(part, variables) for part in parts)}, &deuteron_bad)"
+    most, large = _largest_grid(record)
+    grid = ", ".join(node_code(part, variables) for part in parts)
+    return f"deuteron_grid_fault({grid}, INT64_C({most}), {c_string(large)}, &deuteron_bad)"
+
+
+def _largest_grid(record: KernelRecord) -> tuple[int, str]:
+    """How many programs a launch may have along x, and what is said of a grid that is larger."""
+    most_x, most_y, most_z = MAX_PARTS
+    most = c_target(record.backend).most_programs(record)
+    way_out = "" if record.most_programs is None else f"; compiled with many_programs=True it takes {most_x} along x"
+    return most, f"the grid is larger than {most} x {most_y} x {most_z}{way_out}"

@@ -117,6 +117,7 @@ class FakeGpu(Workspace):
         image: bytes | None = None,
         tensor_maps: Sequence[TensorMap] = (),
         options: Mapping[str, Any] | None = None,
+        most_programs: int | None = None,
     ) -> Path:
         """Emit a kernel as C; returns its header."""
         parsed = parse_signature(signature, params, name)
@@ -129,7 +130,14 @@ class FakeGpu(Workspace):
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
         metadata = KernelMetadata(
-            name, code.symbol, resolved, launched, (), shared=shared, tensor_maps=tuple(tensor_maps)
+            name,
+            code.symbol,
+            resolved,
+            launched,
+            (),
+            shared=shared,
+            tensor_maps=tuple(tensor_maps),
+            most_programs=most_programs,
         )
         sizes = [8 if param.type.startswith("*") else BYTES.get(param.type, 4) for param in record.runtime_params]
         sizes += [128] * len(tensor_maps)

@@ -58,6 +58,30 @@ def test_a_program_that_is_a_cluster_launches_all_its_blocks(gpu: FakeGpu, n: in
     assert [launch.split(" block")[0] for launch in launched(printed)] == [grid] * (grid is not None)
 
 
+@pytest.mark.parametrize(
+    ("limits", "most", "way_out"),
+    [
+        ({"num_ctas": 4}, 2**29 - 1, ""),
+        ({"most_programs": 2**24}, 2**24, "; compiled with many_programs=True it takes 2147483647 along x"),
+    ],
+)
+def test_why_a_grid_is_not_launched(gpu: FakeGpu, limits: dict[str, int], most: int, way_out: str):
+    """What is said of the arguments is what comes of the launch."""
+    gpu.emit_cuda("*fp32:16, fp32, i64, 128", "n, 3", **limits)
+    gpu.link()
+    body = f"""
+  use_device(0);
+  for (int64_t n = {most}; n <= {most + 1}; n++) {{
+    const char *why;
+    const int asked = (int)add_alpha_supports(NULL, 0x7000, 1.0f, n, 0, &why);
+    printf("%d %d %s\\n", asked, (int)add_alpha_default(NULL, 0x7000, 1.0f, n), why);
+  }}
+"""
+    fits, refused = gpu.program(body).run().splitlines()
+    assert fits == "0 0 "
+    assert refused == f"1001 1 the grid is larger than {most} x 65535 x 65535{way_out}"
+
+
 def test_algorithms_with_and_without_clusters(gpu: FakeGpu):
     gpu.emit_cuda(SIGNATURE, "n")
     gpu.emit_cuda(SIGNATURE, "n", num_ctas=2)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from deuteron.aot.c_types import launch_declaration
 from deuteron.aot.grid import Grid, Number, Operation
-from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.grid_code import MAX_PARTS, Variable, node_code
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
@@ -118,11 +118,23 @@ def _blocks(grid: Grid, num_ctas: int) -> Grid:
     return (Operation("*", x, Number(num_ctas)), y, z) if num_ctas > 1 else grid
 
 
+def most_programs(record: KernelRecord) -> int:
+    """How many programs a launch may have along x: as many blocks as a GPU numbers, and no more than the code is for."""
+    most = MAX_PARTS[0] // record.num_ctas
+    return min(most, record.most_programs or most)
+
+
 def _byte_lines(image: bytes) -> str:
     lines = (image[start : start + _BYTES_PER_LINE] for start in range(0, len(image), _BYTES_PER_LINE))
     return "\n".join(f"    {','.join(map(str, line))}," for line in lines)
 
 
 CUDA = CTarget(
-    "cuda", ("cuda_types.h", "names.h", "status.h"), resolve, lambda target: int(target.arch), source, check_ptx
+    "cuda",
+    ("cuda_types.h", "names.h", "status.h"),
+    resolve,
+    lambda target: int(target.arch),
+    source,
+    check_ptx,
+    most_programs=most_programs,
 )

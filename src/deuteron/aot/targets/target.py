@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deuteron.aot.grid import Grid
+from deuteron.aot.grid_code import MAX_PARTS
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.symbols import symbol
 from deuteron.options import Target
@@ -65,8 +66,9 @@ class CTarget:
     completes what the user named and raises UsageError for what does not exist. `device_rank` orders kernels that
     differ in their target: the highest is tried first. `source` makes the text of a kernel's `.c`. `check_ptx` raises
     UsageError unless later devices run a target's text in the place of its code. `can_check` says that kernels may be
-    compiled so that they check what they access. `libraries` names the shared libraries
-    that AOTInductor loads, each with what makes it of a kernel's texts and metadata.
+    compiled so that they check what they access. `most_programs` is how many a launch of a kernel may have along x.
+    `libraries` names the shared libraries that AOTInductor loads, each with what makes it of a kernel's texts and
+    metadata.
     """
 
     name: str
@@ -76,4 +78,5 @@ class CTarget:
     source: Callable[[KernelCode], str]
     check_ptx: Callable[[Target], None]
     can_check: bool = False
+    most_programs: Callable[[KernelRecord], int] = lambda _record: MAX_PARTS[0]
     libraries: Mapping[str, Callable[[Mapping[str, str | bytes], KernelMetadata], bytes]] = field(default_factory=dict)

@@ -50,16 +50,18 @@ static bool deuteron_asked(deuteron_status fits, const char *wrong, deuteron_sta
 }
 
 ${grid}
-/* In words what keeps a grid from being launched, NULL where nothing does; `bad` is ready for the next one then. */
-static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int *bad) {
+/* In words what keeps a grid from being launched, NULL where nothing does; `bad` is ready for the next one then. `large`
+   is what is said of a grid that has more than `most` programs along x, or more than a device can number. */
+static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int64_t most, const char *large, int *bad) {
   const int64_t parts[3] = {x, y, z};
   const int is_bad = *bad;
   uint32_t grid[3];
   *bad = 0;
   if (is_bad)
     return "the grid divides by zero, or has a number of more than 64 bits";
-  return deuteron_make_grid(parts, 0, grid) == DEUTERON_SUCCESS ? NULL
-                                                                : "the grid is larger than 2147483647 x 65535 x 65535";
+  if (deuteron_make_grid(parts, 0, grid) != DEUTERON_SUCCESS || grid[0] > most)
+    return large;
+  return NULL;
 }
 ${on_cpu}${tuned}${say}
 #ifdef __cplusplus
