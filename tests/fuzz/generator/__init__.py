@@ -46,6 +46,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     sorting,
     tiles_in_order,
     tuples,
+    watched,
 )
 from tests.fuzz.generator.builder import FAMILIES, Builder
 
@@ -76,4 +77,6 @@ def _options(rng: random.Random, builder: Builder) -> dict:
         options["enable_fp_fusion"] = False
     if rng.random() < 0.08:
         options["maxnreg"] = rng.choice((32, 64, 128, 255))
+    if rng.random() < 0.1:
+        options |= {"debug": True, "sanitize_overflow": False}
     return options

@@ -69,7 +69,7 @@ class Builder:
         self.lines: list[str] = []
         self.depth = 1
         self.loop_depth = 0
-        self.grid = rng.choice([(1,), (1,), (2,), (3,), (5,), (2, 2), (1, 2), (2, 1, 2)])
+        self.grid = rng.choice([(1,), (1,), (1,), (2,), (2,), (3,), (5,), (2, 2), (1, 2), (2, 1, 2), (13,), (3, 1, 5)])
         self.programs = math.prod(self.grid)
         self.extents = self._draw_extents()
         self._scope: list[Value] = []
@@ -292,6 +292,7 @@ _FREQUENCY = {
     "promise": 0.5,
     "stride": 0.5,
     "iterations": 0.4,
+    "watched": 0.3,
 }
 
 
