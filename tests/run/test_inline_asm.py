@@ -346,6 +346,7 @@ def test_malformed(executor, poisoned, asm, constraints, pack, message):
         ("{ L: bra L; }", "is not known where there is no PTX, for 'bra'"),
         ("add.s32 $0, $1", "it cannot be read"),
         ("mov.b32 $0, $0;", "a register that nothing has been written to"),
+        ("add.f32 $0, $1;", "for its modifiers or operands"),
     ],
 )
 def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
@@ -354,6 +355,67 @@ def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
     with pytest.raises(CompilationError, match=message) as caught:
         asm_kernel[(1,)](poisoned("int32", 8), poisoned("int32", 8), asm, "=r,r", 1, 8)
     assert caught.value.location.file == __file__
+
+
+EDGES = np.array([0, -(2**31), 1, -(2**31) + 1, 0x007F3C01, 0x3F000200, 0x3FC03E01, -0x3FDFC1FF, 0x04008200], np.int32)
+NAN = np.array([0x7FC00000, 0x3F800000], np.int32)
+
+
+def on_floats(function, x, dtype="float32"):
+    """Of the bits of floats."""
+    return function(x.view(dtype)).view(np.int32)
+
+
+def flushed(x, least):
+    return np.where(np.abs(x) < x.dtype.type(least), np.copysign(x.dtype.type(0), x), x)
+
+
+@pytest.mark.parametrize(
+    ("asm", "constraints", "x", "expected"),
+    [
+        ("bfe.s32 $0, $1, 35, 4;", "=r,r", EDGES, lambda x: x >> 31),
+        ("bfe.s32 $0, $1, 35, 0;", "=r,r", EDGES, np.zeros_like),
+        ("add.s32 $0, $0, $0; add.s32 $0, $0, $1;", "=r,0", EDGES, lambda x: 4 * x),
+        (
+            "{ .reg .f32 t; mov.b32 t, $1; cvt.rni.f32.f32 t, t; mov.b32 $0, t; }",
+            *("=r,r", EDGES, lambda x: on_floats(np.rint, x)),
+        ),
+        (
+            "{ .reg .b16 a, b; mov.b32 {a, b}, $1; cvt.rni.f16.f16 a, a; cvt.rmi.f16.f16 b, b; mov.b32 $0, {a, b}; }",
+            *("=r,r", EDGES),
+            lambda x: np.stack(
+                [np.rint(x.view(np.float16)[::2]), np.floor(x.view(np.float16)[1::2])], -1, dtype=np.float16
+            ).view(np.int32)[:, 0],
+        ),
+        (
+            "{ .reg .f32 t; .reg .pred p; mov.b32 t, $1; setp.eq.ftz.f32 p, t, 0f00000000; selp.b32 $0, 1, 0, p; }",
+            *("=r,r", EDGES, lambda x: flushed(x.view(np.float32), 2.0**-126) == 0),
+        ),
+        (
+            "add.ftz.f16x2 $0, $1, $1;",
+            *("=r,r", EDGES),
+            lambda x: on_floats(lambda h: flushed(flushed(h, 2.0**-14) * 2, 2.0**-14), x, np.float16),
+        ),
+        (
+            "neg.ftz.f16x2 $0, $1;",
+            *("=r,r", EDGES, lambda x: on_floats(lambda h: -flushed(h, 2.0**-14), x, np.float16)),
+        ),
+        (
+            "{ .reg .f32 t; .reg .b64 w; mov.b32 t, $1; cvt.rzi.s64.f32 w, t; shr.u64 w, w, 32; cvt.u32.u64 $0, w; }",
+            *("=r,r", NAN, lambda x: np.array([-(2**31), 0])),
+        ),
+        (
+            "{ .reg .f32 t; mov.b32 t, $1; cvt.rzi.s32.f32 $0, t; }",
+            *("=r,r", NAN, lambda x: np.array([0, 1])),
+        ),
+    ],
+)
+def test_edges(poisoned, asm, constraints, x, expected):
+    """As the PTX ISA has them: beyond the highest bit, zeros with a sign, subnormal numbers, NaN, tied registers."""
+    x_array, out = poisoned("int32", 16), poisoned("int32", 16)
+    x_array[:] = np.resize(x, 16)
+    asm_kernel[(1,)](x_array, out, asm, constraints, 1, 16)
+    np.testing.assert_array_equal(out, np.resize(expected(x), 16))
 
 
 @triton.jit

@@ -150,11 +150,19 @@ def check_template(text: str, num_operands: int) -> None:
 
 
 def template(text: str, constraints: Constraints) -> Function:
-    """The instructions of a template; operand i is register i. Raises ValueError where they cannot be parsed."""
+    """The instructions of a template; operand i is register i, but of an input that is tied to an output it is that
+    one's. Raises ValueError where they cannot be parsed.
+    """
     from deuteron.ptx.module import parse  # deferred: tile IR knows the operands of a template, and reads none
 
     kinds = (f".reg .{_REGISTER_TYPES[letter]} %o{n};" for n, letter in enumerate(constraints.operands))
-    body = _OPERAND.sub(lambda match: "$" if match[1] == "$" else f"%o{match[1].strip('{}')}", text)
+    tied = {len(constraints.outputs) + number: output for number, output in constraints.tied}
+
+    def register(match: re.Match) -> str:
+        number = match[1].strip("{}")
+        return "$" if number == "$" else f"%o{tied.get(int(number), int(number))}"
+
+    body = _OPERAND.sub(register, text)
     try:
         return parse(f".visible .entry f() {{ {' '.join(kinds)} {body}\n }}").functions["f"]
     except (IRError, ValueError, KeyError, IndexError) as error:

@@ -12,8 +12,17 @@ WORDS = (
     "{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $2, $1, p; }",
     "{ .reg .b16 a, b; mov.b32 {a, b}, $1; mov.b32 $0, {b, a}; }",
     "mul.hi.s32 $0, $1, $2;",
+    "bfe.s32 $0, $1, 29, 7; bfe.s32 $0, $0, 40, 2;",
+    "{ .reg .b16 a, b; mov.b32 {a, b}, $1; min.ftz.f16 a, a, b; cvt.rni.f16.f16 a, a; mov.b32 $0, {a, a}; }",
+    "{ .reg .f32 a; .reg .b64 b; mov.b32 a, $1; cvt.rmi.s64.f32 b, a; shr.u64 b, b, 9; cvt.u32.u64 $0, b; }",
 )
-FLOATS = ("add.rn.f32 $0, $1, $2;", "mul.rn.f32 $0, $1, $2;", "min.NaN.f32 $0, $1, $2;", "cvt.rni.f32.f32 $0, $1;")
+FLOATS = (
+    "add.rn.f32 $0, $1, $2;",
+    "mul.rn.f32 $0, $1, $2;",
+    "min.NaN.f32 $0, $1, $2;",
+    "cvt.rni.f32.f32 $0, $1;",
+    "{ .reg .pred p; setp.lt.ftz.f32 p, $1, $2; selp.f32 $0, $2, $1, p; }",
+)
 PACKS = {
     "int8": (4, "and.b32 $0, $1, $2; xor.b32 $0, $0, 0x11111111;"),
     "uint16": (2, "xor.b32 $0, $1, $2;"),

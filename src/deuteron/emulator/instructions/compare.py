@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.instructions.elementwise import elementwise
-from deuteron.emulator.instructions.half import widen
+from deuteron.emulator.instructions.half import flush_bits, widen
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.numerics import flush
@@ -51,9 +51,9 @@ def _decode_comparison(d: Decoding) -> tuple[Callable, list]:
     is_float = type.startswith(("f", "bf"))
     compare = comparison(d.choice(*_ALL), is_float)
     if type in ("f16", "bf16", "f16x2", "bf16x2"):
-        d.flag("ftz")
+        read = (lambda bits: widen(flush_bits(bits, type), type)) if d.flag("ftz") else lambda bits: widen(bits, type)
         raw = "b32" if type.endswith("x2") else "b16"
-        return lambda a, b: compare(widen(a, type), widen(b, type)), [d.source(1, raw), d.source(2, raw)]
+        return lambda a, b: compare(read(a), read(b)), [d.source(1, raw), d.source(2, raw)]
     if d.flag("ftz"):
         inner = compare
         compare = lambda a, b: inner(flush(a), flush(b))  # noqa: E731

@@ -92,11 +92,13 @@ def _decode_to_integer(d: Decoding, result: str, source: str):
     rounding = _TO_INTEGRAL[d.choice(*_TO_INTEGRAL)]
     ftz = d.flag("ftz")
     d.flag("sat")
-    read = _read_float(source)
+    read, type = _read_float(source), TYPES[result]
+    of_nan = 1 << 8 * type().itemsize - 1 if source == "f64" or type().itemsize == 8 else 0
 
     def convert(values):
         exact = read(flush(values) if ftz else values)
-        return saturate_to_integer(rounding(exact), TYPES[result])
+        made = saturate_to_integer(rounding(exact), type)
+        return np.where(np.isnan(exact), np.uint64(of_nan).astype(type), made)
 
     return elementwise(d, convert, result, source)
 

@@ -47,8 +47,19 @@ def in_float32(function: Callable, type: str) -> Callable:
     return lambda *arguments: narrow(function(*[widen(x, type) for x in arguments]), type)
 
 
+def flush_bits(bits: np.ndarray, type: str) -> np.ndarray:
+    """Subnormal numbers to zeros of their sign."""
+    bits = np.ascontiguousarray(bits)
+    halves, exponent = bits.view(np.uint16), np.uint16(0x7F80 if type.startswith("bf16") else 0x7C00)
+    return np.where(halves & exponent, halves, halves & np.uint16(0x8000)).view(bits.dtype)
+
+
+def _with_flush(function: Callable, type: str) -> Callable:
+    return lambda *arguments: flush_bits(function(*[flush_bits(x, type) for x in arguments]), type)
+
+
 def _make(d: Decoding, function: Callable, type: str, count: int) -> Callable:
-    d.flag("ftz")
+    flushes = d.flag("ftz")
     if d.flag("sat"):
         function = saturate(function)
     if d.flag("relu"):
@@ -56,7 +67,10 @@ def _make(d: Decoding, function: Callable, type: str, count: int) -> Callable:
         function = lambda *arguments: np.maximum(inner(*arguments), 0)  # noqa: E731
     if type.endswith("x2"):
         d.moves_parts(4)
-    return elementwise(d, in_float32(function, type), _RAW[type], *[_RAW[type]] * count)
+    on_bits = in_float32(function, type)
+    if flushes:
+        on_bits = _with_flush(on_bits, type)
+    return elementwise(d, on_bits, _RAW[type], *[_RAW[type]] * count)
 
 
 _BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
@@ -104,14 +118,12 @@ def decode_min_max(d: Decoding):
 def decode_sign(d: Decoding):
     """On the bits, so that the payload of a NaN stays."""
     type = d.modifiers.pop()
-    d.flag("ftz")
-    raw = _RAW[type]
+    raw, flushes = _RAW[type], d.flag("ftz")
     if type.endswith("x2"):
         d.moves_parts(4)
     sign = np.uint32(0x80008000) if raw == "b32" else np.uint16(0x8000)
-    if d.instruction.opcode.startswith("neg"):
-        return elementwise(d, lambda a: a ^ sign, raw, raw)
-    return elementwise(d, lambda a: a & ~sign, raw, raw)
+    change = (lambda a: a ^ sign) if d.instruction.opcode.startswith("neg") else lambda a: a & ~sign
+    return elementwise(d, _with_flush(change, type) if flushes else change, raw, raw)
 
 
 @RULES.pure("ex2", "tanh", kind="half")

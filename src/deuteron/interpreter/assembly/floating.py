@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from deuteron.interpreter.assembly import control
 from deuteron.interpreter.assembly.four_bits import from_e2m1, to_e2m1
-from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
+from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare, flushed
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
 from deuteron.ir.tt.convert import FpToFpOp, PreciseDivFOp, PreciseSqrtOp, RoundingMode
@@ -33,7 +33,7 @@ def elementwise(emit: Emit, *known: str) -> Rule:
     def rule(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
         *rest, type = modifiers
         r.only(rest, "ftz", "sat", *known)
-        flush = "ftz" in rest and type == "f32"
+        flush = "ftz" in rest
         columns = zip(*(r.parts(operand, type) for operand in operands[1:]), strict=True)
         results = []
         for column in columns:
@@ -44,14 +44,6 @@ def elementwise(emit: Emit, *known: str) -> Rule:
         r.write_parts(operands[0], results, type)
 
     return rule
-
-
-def flushed(r: Registers, x: SSAValue) -> SSAValue:
-    """A denormal f32 as a zero of its sign."""
-    bits = r.bits(x, i32)
-    exponent = r.op(arith.AndIOp, bits, r.constant(0x7F800000, i32))
-    sign = r.op(arith.AndIOp, bits, r.constant(-(1 << 31), i32))
-    return r.bits(r.select(compare(r, "eq", exponent, r.constant(0, i32), "u32"), sign, bits), f32)
 
 
 def saturated(r: Registers, x: SSAValue) -> SSAValue:
@@ -197,11 +189,13 @@ def whole(r: Registers, mode: str, x: SSAValue) -> SSAValue:
     size = r.op(math.AbsFOp, x)
     near = r.op(math.FmaOp, r.op(math.FmaOp, size, _one(r, x), large), _one(r, x), r.op(arith.NegfOp, large))
     near = r.select(compare(r, "lt", size, large, "f32"), near, size)
-    return r.select(compare(r, "lt", x, r.constant(0.0, type), "f32"), r.op(arith.NegfOp, near), near)
+    bits = BITS[bit_width_of(type)]
+    sign = r.op(arith.AndIOp, r.bits(x, bits), r.constant(-(1 << bit_width_of(type) - 1), bits))
+    return r.bits(r.op(arith.OrIOp, r.bits(near, bits), sign), type)
 
 
 def _to_integer(r: Registers, rest: list[str], x: SSAValue, target: str) -> SSAValue:
-    """What is too large is the largest; NaN is 0."""
+    """What is too large is the largest; NaN is 0, or, where a type has 64 bits, the highest bit alone."""
     modes = [mode for mode in rest if mode != "sat"]
     r.only(modes, "rni", "rzi", "rmi", "rpi")
     x = widened(r, x) if _element(x) in (f16, bf16) else x
@@ -209,6 +203,7 @@ def _to_integer(r: Registers, rest: list[str], x: SSAValue, target: str) -> SSAV
     rounded = whole(r, modes[0] if modes else "rzi", x)
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
     below = numbers.ldexp(1.0, bits - is_signed)  # the least that is too large
+    of_nan = -(1 << bits - 1) if 64 in (bits, bit_width_of(type)) else 0
     is_number = compare(r, "num", x, x, "f32")
     fits = r.select(is_number, rounded, r.constant(0.0, type))
     wide = BITS[max(bits, 32)]
@@ -217,15 +212,16 @@ def _to_integer(r: Registers, rest: list[str], x: SSAValue, target: str) -> SSAV
     found = r.cast(FPToSIOp if is_signed else FPToUIOp, inside, wide)
     found = r.select(compare(r, "ge", fits, r.constant(below, type), "f32"), r.constant(high, wide), found)
     found = r.select(compare(r, "lt", fits, r.constant(float(low), type), "f32"), r.constant(low, wide), found)
+    found = r.select(is_number, found, r.constant(of_nan, wide))
     return r.resized(found, bits)
 
 
 def _float_to_float(r: Registers, rest: list[str], x: SSAValue, type: Attribute) -> SSAValue:
     modes = [mode for mode in rest if mode != "sat"]
     source = _element(x)
-    if source == type and modes and type in _EXACT:
+    if source == type and modes:
         r.only(modes, "rni", "rzi", "rmi", "rpi")
-        x = whole(r, modes[0], x)
+        x = whole(r, modes[0], x) if type in _EXACT else narrowed(r, whole(r, modes[0], widened(r, x)), type)
     elif bit_width_of(type) > bit_width_of(source):
         r.only(modes)
         x = widened(r, x, type)

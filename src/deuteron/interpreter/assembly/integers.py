@@ -13,12 +13,13 @@ from xdsl.ir import SSAValue
 
 from deuteron.interpreter.assembly.registers import BITS, FLOATS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.arith import CmpFOp, CmpIOp
-from deuteron.ir.types import bit_width_of, i1, i32, i64
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f16, f32, i1, i32, i64
 from deuteron.ptx.syntax import Immediate, Operand, Vector
 
 _SIGNED, _UNSIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge"), ("eq", "ne", "ult", "ule", "ugt", "uge")
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
 _UNORDERED = {"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge"}
+_EXPONENTS = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
 _COMPARISONS = dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), zip(_SIGNED, _UNSIGNED, strict=True), strict=True))
 
 
@@ -150,8 +151,10 @@ def permute(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> 
 def extract(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     """bfe of constant places."""
     (type,) = modifiers
-    begin, length = _field(r, operands[2:4], bit_width_of(TYPES[type]))
     bits, x = bit_width_of(TYPES[type]), r.read(operands[1], type)
+    begin, length = _field(r, operands[2:4], bits)
+    if not length and type.startswith("s") and _number(r, operands[3]) & 255:
+        begin, length = bits - 1, 1  # beyond the highest bit are copies of it
     if not length:
         r.write(operands[0], r.constant(0, TYPES[type]), type)
         return
@@ -238,7 +241,18 @@ def set_predicate(r: Registers, modifiers: list[str], operands: Sequence[Operand
     comparison, *rest, type = modifiers
     r.only(rest, "ftz")
     x, y = (r.read(operand, type) for operand in operands[1:3])
+    if rest:
+        x, y = flushed(r, x), flushed(r, y)
     r.write(operands[0], compare(r, comparison, x, y, type), "pred")
+
+
+def flushed(r: Registers, x: SSAValue) -> SSAValue:
+    """A denormal float as a zero of its sign."""
+    element = element_type_of(x.type)
+    bits, zero = BITS[bit_width_of(element)], r.constant(0, BITS[bit_width_of(element)])
+    exponent = r.op(arith.AndIOp, r.bits(x, bits), r.constant(_EXPONENTS[element], bits))
+    sign = r.op(arith.AndIOp, r.bits(x, bits), r.constant(-(1 << bit_width_of(element) - 1), bits))
+    return r.select(_compare(r, "eq", exponent, zero), r.bits(sign, element), x)
 
 
 def compare(r: Registers, comparison: str, x: SSAValue, y: SSAValue, type: str) -> SSAValue:

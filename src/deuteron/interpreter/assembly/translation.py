@@ -82,7 +82,12 @@ class _Translation:
                 raise r.refusal(f"'{name}'")
             try:
                 rule(r, modifiers, instruction.operands)
-            except (ValueError, KeyError, IndexError):  # types and operands that are not as a rule takes them apart
+            except (
+                ValueError,
+                KeyError,
+                IndexError,
+                TypeError,
+            ):  # types and operands that are not as a rule takes them apart
                 raise r.refusal("its modifiers or operands") from None
 
     def _enter_arguments(self) -> None:
