@@ -46,6 +46,10 @@ FILES = {
 GOOD = {"file": "kernels.py", "-n": "copy", "-s": "*fp32, *fp32, i32, 16", "-g": "1", "-o": "out/copy"}
 
 CASES = {
+    "depfile": (
+        {"--depfile-target": "copy.c"},
+        "error: --depfile-target says what a depfile has for its target: name the file with --depfile",
+    ),
     "kernel name": (
         {"-n": "nope"},
         "error: 'kernels.py' has no kernel 'nope' (a function decorated with @jit): it has "

@@ -519,6 +519,7 @@ def test_the_command(project: Project):
         (["--werror=spills"], "--werror does not know 'spills'. There are spill: a thread keeps registers"),
         (["--executor", "slurm:3"], "error: --executor 'slurm:3': it is processes:4 or dask://HOST:PORT"),
         (["-t", "cpu", "-t", "gpu"], "error: --target: unknown target 'gpu': expected 'cpu'"),
+        (["--depfile-target", "norms.a"], "name the file with --depfile"),
         (["-f", "."], "'.' is no file: it declares the libraries that are built"),
         (["-f", "absent.toml"], "there is no 'absent.toml': it declares the libraries that are built"),
     ],

@@ -24,7 +24,7 @@ from deuteron.errors import UsageError, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
 from deuteron.library.builder import Built
 from deuteron.progress import ProgressBar
-from deuteron.tools.command import Command
+from deuteron.tools.command import Command, check_depfile
 
 if TYPE_CHECKING:
     from deuteron.library.report import Row
@@ -57,6 +57,7 @@ def command(**asked: Any) -> None:
     Only what is stale is compiled, by the content of the sources and of the modules that they import.
     """
     request = _Request(**asked)
+    check_depfile(request.depfile, request.depfile_target)
     libraries = _libraries(request)
     if request.list_sources:
         _list_sources(request, libraries)

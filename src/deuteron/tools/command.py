@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from deuteron.errors import DeuteronError
+from deuteron.errors import DeuteronError, UsageError
 from deuteron.warning_text import warning_text
 
 
@@ -53,6 +53,12 @@ class OutPath(click.Path):
             example = os.path.join(value, "NAME")
             self.fail(f"'{value}' is no more than a folder: say what its files are called, '{example}'", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def check_depfile(depfile: object, target: object) -> None:
+    """What a depfile is to say is made is of no use without one."""
+    if target is not None and depfile is None:
+        raise UsageError("--depfile-target says what a depfile has for its target: name the file with --depfile")
 
 
 def _show(

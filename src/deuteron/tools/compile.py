@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from deuteron.settings import BOUNDS, settings
-from deuteron.tools.command import Command, OutPath
+from deuteron.tools.command import Command, OutPath, check_depfile
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
 
@@ -43,6 +43,7 @@ def command(
     Writes a .c, a .h and a .json, whose names say the signature; `deuteron link` makes one function of several. With
     DEUTERON_CHECK=bounds kernels for the CPU have a second function, which checks every access.
     """
+    check_depfile(request["depfile"], request["depfile_target"])
     from deuteron.aot.compile import CompileRequest, compile_kernel  # deferred: brings LLVM
 
     emitted = compile_kernel(

@@ -119,7 +119,7 @@ def _blocks(grid: Grid, num_ctas: int) -> Grid:
 
 
 def most_programs(record: KernelRecord) -> int:
-    """How many programs a launch may have along x: as many blocks as a GPU numbers, and no more than the code is for."""
+    """How many programs a launch may have along x: blocks that a GPU numbers, and no more than the code is for."""
     most = MAX_PARTS[0] // record.num_ctas
     return min(most, record.most_programs or most)
 
