@@ -46,6 +46,8 @@ FILES = {
 GOOD = {"file": "kernels.py", "-n": "copy", "-s": "*fp32, *fp32, i32, 16", "-g": "1", "-o": "out/copy"}
 
 CASES = {
+    "no name": ({"--out-name": ""}, "error: '' cannot be the name of a C function: give another one with --out-name"),
+    "depfile that is a folder": ({"--depfile": "."}, "error: cannot write '.': it is a folder"),
     "depfile": (
         {"--depfile-target": "copy.c"},
         "error: --depfile-target says what a depfile has for its target: name the file with --depfile",
@@ -213,6 +215,18 @@ def test_link_refuses_metadata_of_another_version(folder: Path, version: str):
     check_refused(result, folder)
     said = f"has metadata version {0 if version else None}, this Deuteron reads version {VERSION}"
     assert result.stderr == f"error: 'other.json' {said}: compile the kernel again\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "first", "second"),
+    [("-O", "opt_level", "2", "3"), ("--host-parameter", "rows", "i32", "i64")],
+)
+def test_two_values_of_one_name(folder: Path, flag: str, name: str, first: str, second: str):
+    options = [text for pair in GOOD.items() if pair[0] != "file" for text in pair]
+    twice = [flag, f"{name}={first}", flag, f"{name}={second}"]
+    result = CliRunner().invoke(main, ["compile", GOOD["file"], *options, *twice])
+    check_refused(result, folder)
+    assert result.stderr == f"error: '{name}' is given twice, as {first} and as {second}: leave one of them out\n"
 
 
 @pytest.mark.parametrize("out", ["", "out/", ".", "out/.."])

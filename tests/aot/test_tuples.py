@@ -76,8 +76,9 @@ def test_the_types_of_a_nested_tuple():
     ("text", "message"),
     [
         ("(x=*fp32, i32)", "--signature:1:1: error: parameter 'x': all items of a tuple have names, or none"),
+        ("(i32)", "--signature:1:1: error: parameter 'x': a tuple of one is (i32,), and without one leave the paren"),
         ("(i32, i31)", "--signature:1:7: error: parameter 'x[1]': Unknown type 'i31'. Did you mean"),
-        ("(n=i32, m=(i31))", "--signature:1:12: error: parameter 'x.m[0]': Unknown type 'i31'. Did you mean"),
+        ("(n=i32, m=(i31,))", "--signature:1:12: error: parameter 'x.m[0]': Unknown type 'i31'. Did you mean"),
         ("(i32, i32) i32", "--signature:1:1: error: parameter 'x': expected a tuple such as (*fp32, i32), got"),
     ],
 )

@@ -180,7 +180,8 @@ def _load(request: CompileRequest, target: Target) -> KernelSource:
 
 def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -> KernelRecord:
     """All that is known of a kernel before it is compiled: its names and what they stand for."""
-    out_name, signature = request.out_name or kernel.name, kernel.signature
+    signature = kernel.signature
+    out_name = kernel.name if request.out_name is None else request.out_name
     naming.check_function_name(out_name)
     extras = (*_extras(request, target), *kernel.extras)
     is_checked = request.is_checked and c_target(target.backend).can_check

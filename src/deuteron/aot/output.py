@@ -21,7 +21,7 @@ from deuteron.errors import UsageError
 def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
     """Write all files and return those that have changed; earlier ones stay as they are unless all can be written."""
     changed = [path for path, content in contents.items() if not _has(path, content)]
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in changed}
+    temporary = {path: path.parent / f".{path.name}.{os.getpid()}.tmp" for path in changed}
     try:
         for path in changed:
             _write(path, temporary[path], contents[path])

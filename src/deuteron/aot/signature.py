@@ -130,6 +130,9 @@ def _parameter(source: OptionText, element: Element, name: str, param: KernelPar
         message = f"parameter '{name}': expected a tuple such as (*fp32, i32), got {element.text}"
         raise source.error(message, element.offset, len(element.text))
     *parts, last = _elements(element.text[1:-1], element.offset + 1)
+    if last.text and not parts and not _FIELD.match(last.text):
+        message = f"parameter '{name}': a tuple of one is ({last.text},), and without one leave the parentheses out"
+        raise source.error(message, element.offset, len(element.text))
     parts += [last] * bool(last.text)  # (*fp32,) is a tuple too
     _check_none_is_empty(source, parts)
     fields = [match.group(1) if (match := _FIELD.match(part.text)) else None for part in parts]

@@ -82,7 +82,7 @@ class Kernel:
 
     @property
     def function(self) -> str:
-        return self.out_name or self.name
+        return self.name if self.out_name is None else self.out_name
 
     @property
     def axes(self) -> dict[str, list[Any]]:

@@ -65,7 +65,11 @@ def require_options(*names: str) -> None:
 
 def named_values(texts: Iterable[str], form: str = "an option is given as NAME=VALUE") -> dict[str, object]:
     """`opt_level=2` as a name and a value: a whole number, True or False, else text. `form`: what is said of others."""
-    return dict(_named_value(text, form) for text in texts)
+    found: dict[str, object] = {}
+    for name, value in (_named_value(text, form) for text in texts):
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"'{name}' is given twice, as {found[name]} and as {value}: leave one of them out")
+    return found
 
 
 def _named_value(text: str, form: str) -> tuple[str, object]:
