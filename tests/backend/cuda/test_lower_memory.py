@@ -123,11 +123,20 @@ def beside_volatile(x, out, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, eviction_policy="evict_first") + tl.load(x + i, volatile=True))
 
 
+@deuteron.jit
+def that_stay(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, 2 * BLOCK)
+    some = i < BLOCK
+    doubled = 2 * tl.load(x + i, mask=some, other=1, eviction_policy="evict_first")
+    tl.store(out + i, doubled, mask=some, eviction_policy="evict_last")
+
+
 @pytest.mark.parametrize(
     ("kernel", "texts"),
     [
-        (with_policies, ["ld.global.nc.L1::evict_first", "ld.global.cg", "st.global.cs"]),
-        (beside_volatile, ["ld.global.L1::evict_first", "ld.volatile.global"]),
+        (with_policies, ["ld.global.nc.L1::evict_first.L2::cache_hint", "ld.global.cg", "st.global.cs"]),
+        (beside_volatile, ["ld.global.L1::evict_first.L2::cache_hint", "ld.volatile.global"]),
+        (that_stay, ["st.global.L1::evict_last.L2::cache_hint", "createpolicy.fractional.L2::evict_last"]),
     ],
 )
 def test_cache_modifiers_and_eviction(rng, kernel, texts):
@@ -136,6 +145,7 @@ def test_cache_modifiers_and_eviction(rng, kernel, texts):
     np.testing.assert_array_equal(out, 2 * x)
     for text in texts:
         assert instructions_with(compiled, text), text
+    assert len(instructions_with(compiled, "createpolicy.fractional.L2::evict_first")) == 1
 
 
 @deuteron.jit

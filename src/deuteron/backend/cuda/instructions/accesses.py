@@ -5,8 +5,8 @@
     store(b, elements, address, mask)                    @p st.shared.v2.b32
 
 Without mask, modifiers and order they are LLVM's own; else assembly, since LLVM has no predicated access. Modifiers, as
-PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first`; the order comes before `.global`:
-`.volatile`, `.acquire.gpu`.
+PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first.L2::cache_hint`, of which the L2 has
+its policy as the last operand; the order comes before `.global`: `.volatile`, `.acquire.gpu`.
 
 Less than 32 bits are loaded by it into a register of 32, of which the rest is 0, as LLVM is told: it would clear that
 again after a load into 16, and ptxas moves 16 bits about.
@@ -43,6 +43,7 @@ def load(
     other: Sequence[Value] = (),
     modifiers: str = "",
     order: str = "",
+    policy: Value | None = None,
 ) -> list[Value]:
     """`count` elements of an integer type; where the mask is off, `other` or 0."""
     if mask is None and not modifiers and not order:
@@ -53,11 +54,11 @@ def load(
     if mask is not None and not words:
         words = [const(held, 0)] * size
     results = [f"${index}" for index in range(size)]
-    guard = f"@${size + 1} " if mask is not None else ""
-    text = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}];"
-    inputs = [address, *([mask] if mask is not None else []), *words]
+    guard, hint, given = _guard_and_policy(size + 1, mask, policy)
+    text = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}]{hint};"
+    inputs = [address, *given, *words]
     constraints = [f"={CONSTRAINTS[held]}"] * size + [_address(address)]
-    constraints += ["b", *map(str, range(size))] if mask is not None else []
+    constraints += [*map(_constraint, given), *map(str, range(len(words)))]
     touches = Touches.MEMORY if order else Touches.READS
     flags = f"range({held} 0, {1 << bit_width(type) * count})" if held != word else ""
     result = b.assembly(touches, struct_type(held, size), text, ",".join(constraints), *inputs, flags=flags)
@@ -87,6 +88,7 @@ def store(
     mask: Value | None = None,
     modifiers: str = "",
     order: str = "",
+    policy: Value | None = None,
 ) -> None:
     """Store elements of an integer type, where the mask is on."""
     type, count = elements[0].type, len(elements)
@@ -96,12 +98,21 @@ def store(
         b.store(whole, address, align=_bytes(type, count))
         return
     sources = [f"${index + 1}" for index in range(len(words))]
-    guard = f"@${len(words) + 1} " if mask is not None else ""
-    text = f"{guard}st{_instruction(address, modifiers, order, type, count)} [$0], {_operands(sources)};"
-    constraints = [_address(address), *(CONSTRAINTS[word.type] for word in words)]
-    constraints += ["b"] if mask is not None else []
-    guards = [mask] if mask is not None else []
-    b.assembly(Touches.MEMORY, "void", text, ",".join(constraints), address, *words, *guards)
+    guard, hint, given = _guard_and_policy(len(words) + 1, mask, policy)
+    text = f"{guard}st{_instruction(address, modifiers, order, type, count)} [$0], {_operands(sources)}{hint};"
+    constraints = [_address(address), *(CONSTRAINTS[word.type] for word in words), *map(_constraint, given)]
+    b.assembly(Touches.MEMORY, "void", text, ",".join(constraints), address, *words, *given)
+
+
+def _guard_and_policy(first: int, mask: Value | None, policy: Value | None) -> tuple[str, str, list[Value]]:
+    """What comes before and after an access, and the operands, from number `first` on, that they name."""
+    given = [value for value in (mask, policy) if value is not None]
+    guard = f"@${first} " if mask is not None else ""
+    return guard, f", ${first + len(given) - 1}" if policy is not None else "", given
+
+
+def _constraint(operand: Value) -> str:
+    return "b" if operand.type == "i1" else "l"
 
 
 def _instruction(address: Value, modifiers: str, order: str, type: str, count: int) -> str:

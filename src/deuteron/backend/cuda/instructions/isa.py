@@ -20,7 +20,7 @@ from deuteron.machine.gpu import GPU
 _ALL_LANES, _LAST_LANE, _FIRST_LANE = const("i32", -1), const("i32", 31), const("i32", 0)
 _LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
 _STORE_CACHE = {CacheModifier.WB: ".wb", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.WT: ".wt"}
-_EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVICT_LAST: ".L1::evict_last"}
+_EVICTION = {EvictionPolicy.EVICT_FIRST: "evict_first", EvictionPolicy.EVICT_LAST: "evict_last"}
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ class PTX(ISA):
         other: Sequence[Value] = (),
         hints: AccessHints = NO_HINTS,
     ) -> list[Value]:
-        order = accesses.VOLATILE if hints.is_volatile else ""
-        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints), order)
+        if hints.is_volatile:
+            return accesses.load(b, type, address, count, mask, other, order=accesses.VOLATILE)
+        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints), policy=_policy(b, hints))
 
     def store(
         self,
@@ -102,7 +103,7 @@ class PTX(ISA):
         mask: Value | None = None,
         hints: AccessHints = NO_HINTS,
     ) -> None:
-        accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
+        accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE), policy=_policy(b, hints))
 
     def atomic_width(self, op: Operation) -> int:
         return atomics.width_of(op, self.machine)
@@ -160,12 +161,19 @@ def _narrow_integer(b: Builder, x: Value, bits: int, is_signed: bool) -> Value:
 
 def _load_modifiers(hints: AccessHints) -> str:
     """With `.nc`, where that is right, ptxas may move a load after stores: fewer registers hold what is read ahead."""
-    if hints.is_volatile:
-        return ""
     modifiers = _modifiers(hints, _LOAD_CACHE)
     return f".nc{modifiers}" if hints.is_invariant and modifiers not in _LOAD_CACHE.values() else modifiers
 
 
 def _modifiers(hints: AccessHints, cache: dict[CacheModifier, str]) -> str:
-    """An eviction policy, else a cache modifier: PTX takes one of them."""
-    return _EVICTION.get(hints.eviction) or cache.get(hints.cache, "")
+    """An eviction policy, of both caches, else a cache modifier: PTX takes one of them."""
+    if (name := _EVICTION.get(hints.eviction)) is not None:
+        return f".L1::{name}.L2::cache_hint"
+    return cache.get(hints.cache, "")
+
+
+def _policy(b: Builder, hints: AccessHints) -> Value | None:
+    """What the L2 is told by an eviction policy, as an operand."""
+    if (name := _EVICTION.get(hints.eviction)) is None:
+        return None
+    return b.assembly(Touches.NOTHING, "i64", f"createpolicy.fractional.L2::{name}.b64 $0, 1.0;", "=l")
