@@ -142,6 +142,7 @@ def _end_with_parent() -> None:
 def _serve(pipe: Connection, folder: str) -> None:
     error_stream = os.open(Path(folder) / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(error_stream, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what programs print with other numbers than theirs
     os.environ["DEUTERON_CACHE_DIR"] = str(Path(folder) / "cache")
     os.environ["DEUTERON_ALWAYS_COMPILE"] = os.environ["DEUTERON_VERIFY_EACH"] = "1"
     tempfile.tempdir = folder

@@ -139,9 +139,13 @@ class Builder:
 
     def number(self, dtype: str, value: float) -> Value:
         """An argument that is a number."""
+        return self.add_to_scope(self.kept_number(dtype, value))
+
+    def kept_number(self, dtype: str, value: float) -> Value:
+        """One that no statement changes, since it is not in scope."""
         argument = Argument(self.name("n"), dtype, None, value)
         self.arguments.append(argument)
-        return self.add_to_scope(Value(argument.name, dtype, ()))
+        return Value(argument.name, dtype, ())
 
     # -- what there is
 

@@ -9,7 +9,7 @@ from tests.fuzz.generator.control import nested
 def _number(b: Builder) -> tuple[Value, int]:
     """A number, and what it is."""
     value = b.rng.randint(-3, 9)
-    return b.number("int32", value), value
+    return b.kept_number("int32", value), value
 
 
 @statement_of("watched")
