@@ -27,6 +27,20 @@ def mean(m0, d0, n0, m1, d1, n1):
 
 
 @triton.jit
+def mean_of_counts(m0, d0, n0, m1, d1, n1):
+    """The same, but for counts below zero."""
+    delta, count = m1 - m0, n0 + n1
+    part = tl.where(count > 0, n1 / tl.maximum(count, 1.0), 0.0)
+    return m0 + delta * part, d0 + d1 + delta * delta * n0 * part, count
+
+
+@triton.jit
+def mean_of_differences(m0, d0, n0, m1, d1, n1):
+    """Of two counts it makes one below zero."""
+    return mean_of_counts(m0, d0, n0 - 300.0, m1, d1, n1 - 300.0)
+
+
+@triton.jit
 def maximum(a, b):
     """With a question for the type, whose tile of one element nothing uses."""
     mask = a > b
@@ -90,3 +104,41 @@ def test_order(combine, count, is_ordered, dtype):
     run_passes(module, [OrderReductions()])
     assert sum(isinstance(op, ScanOp) for op in module.walk()) == is_ordered
     assert sum(isinstance(op, ReduceOp) for op in module.walk()) == 1
+
+
+@triton.jit
+def counting_kernel(p, n, combine: tl.constexpr, way: tl.constexpr):
+    r = tl.arange(0, 64)
+    x = tl.load(p + r)
+    if way == "mask":
+        count = (r < n).to(tl.float32)
+    elif way == "loop":
+        count = tl.zeros([64], tl.float32)
+        for i in range(n):
+            count = tl.where(r < i, count + 1.0, count)
+    elif way == "falling":
+        count = tl.zeros([64], tl.float32)
+        for _ in range(n):
+            count = count - 1.0
+    elif way == "scalar":
+        count = tl.zeros([64], tl.float32) + n
+    else:
+        count = x
+    tl.reduce((x, x, count), 0, combine)
+
+
+@pytest.mark.parametrize(
+    ("combine", "way", "is_ordered"),
+    [
+        (mean_of_counts, "mask", False),
+        (mean_of_counts, "loop", False),
+        (mean_of_counts, "falling", True),
+        (mean_of_counts, "scalar", True),
+        (mean_of_counts, "loaded", True),
+        (mean_of_differences, "mask", True),
+    ],
+)
+def test_order_of_counts(combine, way, is_ordered):
+    module = lower_function(counting_kernel, {"p": "*fp32", "n": "i32"}, {"combine": combine, "way": way}, {})
+    run_passes(module, [OrderReductions()])
+    assert sum(isinstance(op, ScanOp) for op in module.walk()) == is_ordered

@@ -4,16 +4,19 @@
     lambda a, b: b                      False
 
 It is run on pairs of random numbers, in both orders. Where two of them are equal any order will do, as between equal
-values of an argmax; results that differ by rounding are alike.
+values of an argmax; results that differ by rounding are alike. Operands that are never negative, which counts of
+elements are, are tried so if what the function makes of them is not negative either: `n1 / max(n0 + n1, 1)` is a part
+of counts alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.ir import Attribute
 
+from deuteron.analysis.never_negative import is_never_negative
 from deuteron.errors import DeuteronError
 from deuteron.interpreter.allocation import Memory
 from deuteron.interpreter.executor import Executor
@@ -26,6 +29,7 @@ SAMPLES = 128
 TOLERANCE = 0.05  # of the largest number involved: far above rounding, far below another order
 
 Tiles = list[np.ndarray]
+Function = Callable[[Tiles], Tiles]
 
 
 def gives_the_same(op: ReduceOp) -> bool:
@@ -33,30 +37,38 @@ def gives_the_same(op: ReduceOp) -> bool:
     block = op.combine.block
     if not all(is_pure(inner) for inner in block.ops):
         return False
-    pairs = _pairs_of_each([src.type for src in op.srcs])
-    lhs, rhs = [list(side) for side in zip(*pairs, strict=True)]
     run = function_of(Executor((1, 1, 1), Memory([]), {}), block)
+    types = [src.type for src in op.srcs]
     try:
         with np.errstate(all="ignore"):
-            one, other = run([*lhs, *rhs]), run([*rhs, *lhs])
-            return _are_alike(one, other, [*lhs, *rhs])
+            return _gives_the_same(run, types, [is_never_negative(src) for src in op.srcs])
     except DeuteronError:
         return False
 
 
-def _pairs_of_each(types: Sequence[Attribute]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each operand pairs of elements that differ: small whole numbers in one half, any in the other."""
+def _gives_the_same(run: Function, types: Sequence[Attribute], are_counts: Sequence[bool]) -> bool:
+    """Whether it does where some operands are never negative, or where any may be if it makes negative ones of them."""
     rng = np.random.default_rng(0)
-    return [_pairs(rng, type) for type in types]
+    pairs = [_pairs(rng, type, is_count) for type, is_count in zip(types, are_counts, strict=True)]
+    lhs, rhs = [list(side) for side in zip(*pairs, strict=True)]
+    one, other = run([*lhs, *rhs]), run([*rhs, *lhs])
+    if any(
+        is_count and np.any(result < 0)
+        for results in (one, other)
+        for result, is_count in zip(results, are_counts, strict=True)
+    ):
+        return _gives_the_same(run, types, [False] * len(types))
+    return _are_alike(one, other, [*lhs, *rhs])
 
 
-def _pairs(rng: np.random.Generator, type: Attribute) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(rng: np.random.Generator, type: Attribute, is_count: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of elements that differ: small whole numbers in one half, any in the other."""
     dtype = dtype_of(type)
     if dtype.kind == "b":
         return tuple(rng.integers(0, 2, (2, SAMPLES)).astype(bool))
     small = rng.integers(0, 3, SAMPLES // 2)
     different = (small + rng.integers(1, 3, SAMPLES // 2)) % 3
-    any_ = rng.permutation(np.arange(-SAMPLES // 2, SAMPLES // 2)).reshape(2, -1)
+    any_ = rng.permutation(np.arange(-SAMPLES // 2, SAMPLES // 2)).reshape(2, -1) + is_count * SAMPLES // 2
     numbers = np.concatenate([(small, different), any_], axis=1)
     if dtype.kind == "f":
         numbers = round_float(numbers * np.where(abs(numbers) > 2, 0.71, 1.0), type)
