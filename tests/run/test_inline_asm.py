@@ -140,6 +140,30 @@ def test_floats(draw, poisoned):
             np.testing.assert_array_equal(out[index], wanted.astype(np.float32), err_msg=f"${index}")
 
 
+THREE = """
+max.f32 $0, $8, $9, 0f3F800000;
+min.NaN.f32 $1, $8, $9, 0f3F800000;
+mov.b32 $2, 0;
+mov.b32 $3, 0;
+mov.b32 $4, 0;
+mov.b32 $5, 0;
+mov.b32 $6, 0;
+rem.s32 $7, -17, 5;
+"""
+
+
+def test_extremes_of_three(draw, poisoned, executor, monkeypatch):
+    """The third operand, which GPUs have from sm_100 on, counts; so do remainders."""
+    if executor.startswith("cuda"):
+        monkeypatch.setenv("DEUTERON_TARGET", "cuda:100")
+    x, y, out = draw("float32", 64, -3, 3), draw("float32", 64, -3, 3), poisoned("float32", (8, 64))
+    x[:2], y[1:3] = np.nan, np.nan
+    floats_kernel[(1,)](x, y, out, THREE, 64)
+    np.testing.assert_array_equal(out[0], np.fmax(np.fmax(x, y), np.float32(1)))
+    np.testing.assert_array_equal(out[1], np.minimum(np.minimum(x, y), np.float32(1)))
+    np.testing.assert_array_equal(out[7], -2)
+
+
 def test_approximate_functions(draw, poisoned):
     x, y, out = draw("float32", 64, -4, 4), draw("float32", 64, 0.1, 9), poisoned("float32", (8, 64))
     floats_kernel[(1,)](x, y, out, APPROXIMATE, 64)
@@ -346,7 +370,11 @@ def test_malformed(executor, poisoned, asm, constraints, pack, message):
         ("{ L: bra L; }", "is not known where there is no PTX, for 'bra'"),
         ("add.s32 $0, $1", "it cannot be read"),
         ("mov.b32 $0, $0;", "a register that nothing has been written to"),
-        ("add.f32 $0, $1;", "for its modifiers or operands"),
+        ("add.f32 $0, $1;", "for 2 operands"),
+        ("add.s32 $0, $1, $1, $1;", "for 4 operands"),
+        ("mul.lo.s32 $0, $1, $1, $1;", "for 4 operands"),
+        ("max.f32 $0, $1;", "for 2 operands"),
+        ("cvt.rn.f16x2.f32 $0, $1;", "for 2 operands"),
     ],
 )
 def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):

@@ -7,6 +7,7 @@ ex2.approx.f32   math.exp2: what is approximate on a GPU is as good as the targe
 
 from __future__ import annotations
 
+import functools
 import math as numbers
 from collections.abc import Callable, Sequence
 
@@ -98,9 +99,13 @@ def in_f32(op: type) -> Emit:
     return emit
 
 
+def folded(op: type) -> Emit:
+    return lambda r, is_rounded, *values: functools.reduce(functools.partial(r.op, op), values)
+
+
 def extreme(quiet: type, propagating: type) -> Rule:
-    """min, max: a NaN loses, unless `.NaN` is there."""
-    rules = {False: elementwise(simple(quiet)), True: elementwise(simple(propagating), "NaN")}
+    """min, max, of three values as well: a NaN loses, unless `.NaN` is there."""
+    rules = {False: elementwise(folded(quiet)), True: elementwise(folded(propagating), "NaN")}
     return lambda r, modifiers, operands: rules["NaN" in modifiers](r, modifiers, operands)
 
 
@@ -117,6 +122,9 @@ def narrowed(r: Registers, x: SSAValue, type: Attribute, rounding: RoundingMode 
 
 def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     *rest, target, source = modifiers
+    is_pair = target in (*PAIRS, *_FP8, "e2m1x2") and source == "f32"
+    if len(operands) != (3 if is_pair else 2):
+        raise r.refusal(f"{len(operands)} operands")
     if target == "e2m1x2":
         _convert_to_e2m1(r, rest, source, operands)
     elif source == "e2m1x2":
@@ -303,6 +311,7 @@ FLOAT_RULES: dict[str, Rule] = {
 ALL_RULES: dict[str, Rule] = {
     **RULES,
     **control.RULES,
+    **INTEGER_RULES,
     **{name: by_kind(INTEGER_RULES[name], rule) for name, rule in FLOAT_RULES.items()},
     "fma": elementwise(simple(math.FmaOp), "rn"),
     "rcp": elementwise(_reciprocal, *_ROUNDING),

@@ -23,6 +23,18 @@ from deuteron.ir.tt.shape import JoinOp, ReshapeOp, SplatOp, SplitOp
 from deuteron.ir.types import element_type_of, i1, is_pointer, is_tile, num_elements_of, shape_of
 from deuteron.ptx.inline import REGISTER_BITS, num_registers, parse_constraints, per_register, template
 
+# How many operands instructions have, their destination among them.
+_OPERANDS = {
+    (0,): "trap",
+    (2,): "mov not neg abs brev popc clz rcp sqrt rsqrt ex2 lg2 sin cos tanh",
+    (2, 3): "cvt",
+    (3,): "add sub mul div rem and or xor shl shr setp",
+    (3, 4): "min max",
+    (4,): "fma mad selp shf prmt bfe",
+    (5,): "lop3 bfi",
+}
+_OPERANDS_OF = {name: counts for counts, names in _OPERANDS.items() for name in names.split()}
+
 
 def translated(op: ElementwiseInlineAsmOp, builder: Builder, args: Sequence[SSAValue]) -> list[SSAValue]:
     """The results of an op of assembly on these arguments, by ops that the builder inserts."""
@@ -80,6 +92,9 @@ class _Translation:
             rule = ALL_RULES.get(name)
             if rule is None:
                 raise r.refusal(f"'{name}'")
+            count = len(instruction.operands)
+            if count not in _OPERANDS_OF.get(name, (count,)):
+                raise r.refusal(f"{count} operands")
             try:
                 rule(r, modifiers, instruction.operands)
             except (
