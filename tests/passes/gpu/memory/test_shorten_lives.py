@@ -8,6 +8,7 @@ from backend.cuda.launching import aligned, emulate
 
 import deuteron
 import deuteron.language as tl
+from deuteron.compiler import ASTSource
 
 
 @deuteron.jit
@@ -77,6 +78,34 @@ def test_with_room_in_registers_nothing_moves(rng):
     loads = {name for name, op, _ in ops if op == "tt.load"}
     converted = {re.search(r"\((%\w+)\)", rest)[1] for _, op, rest in ops if op == "ttg.convert_layout"}
     assert loads & converted
+
+
+@deuteron.jit
+def more_gradients(q, k, v, g, dq, dk, out, N: tl.constexpr):
+    """Of a third sum, which is multiplied with two of the tiles at the end."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    at = i * N + j
+    vs, gs = tl.load(v + at), tl.load(g + at)
+    total = tl.sum((vs * gs).to(tl.float32))
+    by_q, by_k, by_v = tl.dot(gs, vs) * 0.5, tl.dot(vs, gs), tl.dot(tl.trans(gs), vs)
+    scores = tl.where(i >= j, tl.dot(gs, tl.trans(vs)), 0.0).to(vs.dtype)
+    qs, ks = tl.load(q + at), tl.load(k + at)
+    total += tl.sum(by_k * ks)
+    by_q += tl.dot(scores, ks)
+    by_k += tl.dot(tl.trans(scores), qs)
+    rows = tl.sum(by_q * qs, 1) - tl.sum(by_k * ks, 1) + tl.sum(by_v * vs, 1) - tl.sum(by_v * gs, 1)
+    tl.store(dq + at, by_q)
+    tl.store(dk + at, by_k * vs)
+    tl.store(out + tl.arange(0, N), rows + total)
+
+
+def test_what_stays_in_shared_memory_leaves_room_for_the_ctas_that_registers_have_room_for():
+    """Two of four warps with 255 registers each, on an H100."""
+    types = {name: "*fp16" for name in "qkvg"} | {name: "*fp32" for name in ("dq", "dk", "out")} | {"N": "constexpr"}
+    hints = {(index,): [["tt.divisibility", 16]] for index in range(7)}
+    source = ASTSource(more_gradients, types, {"N": 128}, hints)
+    kernel = deuteron.compile(source, "cuda:90", {"num_warps": 4})
+    assert 65536 < kernel.metadata.shared <= 233472 // 2
 
 
 @deuteron.jit

@@ -8,8 +8,8 @@
     %d = tt.dot %a, %b, %c                              %y = "ttg.local_load"(%m)
     %s = arith.mulf %d, %y                              %s = arith.mulf %d, %y
 
-What is loaded for a dot goes to shared memory at once, as long as all that is there leaves room for as many CTAs as
-the registers do, and what is needed of it in another layout comes from there. Conversions go to their first use, if
+What is loaded for a dot goes to shared memory at once, and what is needed of it in another layout comes from there, as
+long as all that is there leaves room for as many CTAs as the registers do. Conversions go to their first use, if
 what they convert lives on until then in any case. Nothing moves into a loop or out of it.
 
 In any kernel conversions through shared memory go to their first use, where dots are done with their operands, if less
@@ -58,21 +58,12 @@ class ShortenLives(Optimisation):
             self._convert_when_memory_is_free(func)
 
     def _shorten(self, func: FuncOp) -> None:
-        self._store_early(func)
+        most = max(self._room(), bytes_of(shared_buffers(func)))
+        _store_early(func, most)
         for convert in nested_ops(func, ConvertLayoutOp):
-            _load_instead(convert)
+            _load_instead(func, convert, most)
         for convert in reversed(nested_ops(func, ConvertLayoutOp)):
             _convert_late(convert)
-
-    def _store_early(self, func: FuncOp) -> None:
-        most = max(self._room(), bytes_of(shared_buffers(func)))
-        for alloc in nested_ops(func, LocalAllocOp):
-            load = alloc.src.owner if alloc.src is not None else None
-            if isinstance(load, LoadOp) and load.parent is alloc.parent:
-                was_after = alloc.prev_op
-                _move_after(alloc, load)
-                if bytes_of(shared_buffers(func)) > most:
-                    _move_after(alloc, was_after)
 
     def _convert_when_memory_is_free(self, func: FuncOp) -> None:
         """Before their first uses, if so much less shared memory is needed that more CTAs have room in it."""
@@ -94,6 +85,16 @@ class ShortenLives(Optimisation):
         return machine.shared.max_bytes // max(ctas, 1)
 
 
+def _store_early(func: FuncOp, most: int) -> None:
+    for alloc in nested_ops(func, LocalAllocOp):
+        load = alloc.src.owner if alloc.src is not None else None
+        if isinstance(load, LoadOp) and load.parent is alloc.parent:
+            was_after = alloc.prev_op
+            _move_after(alloc, load)
+            if bytes_of(shared_buffers(func)) > most:
+                _move_after(alloc, was_after)
+
+
 def _move_after(op: Operation, place: Operation) -> None:
     op.detach()
     place.parent.insert_op_after(op, place)
@@ -113,17 +114,26 @@ def _later_user(convert: ConvertLayoutOp) -> Operation | None:
     return users[0] if users and scratch_bytes(convert) and is_free and users[0] is not convert.next_op else None
 
 
-def _load_instead(convert: ConvertLayoutOp) -> None:
-    """What is in shared memory comes from there in any layout, for each use anew."""
+def _load_instead(func: FuncOp, convert: ConvertLayoutOp, most: int) -> None:
+    """What is in shared memory comes from there in any layout, for each use anew, if no more than `most` is there."""
     users = _users(convert.result)
     for alloc in [use.operation for use in convert.src.uses if isinstance(use.operation, LocalAllocOp)]:
         if users and alloc.parent is convert.parent and alloc.is_before_in_block(users[0]) and _is_kept(alloc.result):
-            for user in users:
-                loaded = Builder.before(user).value(LocalLoadOp(alloc.result, convert.result.type))
-                loaded.name_hint = convert.result.name_hint
-                convert.result.replace_uses_with_if(loaded, lambda use, user=user: _is_in(use.operation, user))
-            erase(convert)
+            loads = [_load_for(user, convert, alloc) for user in users]
+            if bytes_of(shared_buffers(func)) <= most:
+                erase(convert)
+                return
+            for load in loads:
+                load.result.replace_all_uses_with(convert.result)
+                erase(load)
             return
+
+
+def _load_for(user: Operation, convert: ConvertLayoutOp, alloc: LocalAllocOp) -> LocalLoadOp:
+    load = Builder.before(user).insert(LocalLoadOp(alloc.result, convert.result.type))
+    load.result.name_hint = convert.result.name_hint
+    convert.result.replace_uses_with_if(load.result, lambda use: _is_in(use.operation, user))
+    return load
 
 
 def _is_kept(buffer: SSAValue) -> bool:
