@@ -11,7 +11,9 @@ import pytest
     ("statement", "names"),
     [
         ("tl.arange(0, 64)", ["tt.make_range"]),
+        ("tl.arange(False, True)", ["tt.make_range"]),
         ("tl.zeros((16, 32), tl.float32)", ["arith.constant"]),
+        ("tl.zeros((16, True), tl.float32)", ["arith.constant"]),
         ("tl.full([4], 2.5, tl.float16)", ["arith.constant"]),
         ("tl.full((), 3, tl.int64)", ["arith.constant"]),
         ("tl.full([4], n, tl.float32)", ["arith.sitofp", "tt.splat"]),

@@ -10,7 +10,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import splat
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.semantics.shapes import check_shape, is_integer, next_power_of_two, whole
+from deuteron.frontend.semantics.shapes import check_shape, next_power_of_two, whole
 from deuteron.frontend.semantics.types import tensor, type_of
 from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime
 from deuteron.ir.tt.shape import MakeRangeOp
@@ -19,14 +19,16 @@ from deuteron.language.types import int32
 
 
 def arange(ctx: Context, start: int, end: int) -> Tensor:
+    """True is 1, as in Python."""
     for name, bound in (("start", start), ("end", end)):
-        if not is_integer(bound):
+        if not isinstance(bound, int):
             raise ctx.error(
                 f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}."
                 f"{whole(bound) or _way_out(ctx, name, bound)}"
             )
         if not int32.get_int_min_value() <= bound <= int32.get_int_max_value():
             raise ctx.error(f"The {name} of tl.arange fits in int32, got {bound}. Add what is beyond afterwards.")
+    start, end = int(start), int(end)
     extent = end - start
     if extent <= 0:
         raise ctx.error(f"tl.arange({start}, {end}) is empty. The end must be greater than the start.")

@@ -18,7 +18,7 @@ from deuteron.language.types import dtype
 
 
 def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
-    """The extents as ints; raises CompilationError unless a tile can have them."""
+    """The extents as ints, True as 1; raises CompilationError unless a tile can have them."""
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     for extent in extents:
         if is_runtime(extent):
@@ -26,7 +26,7 @@ def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
                 f"The shape {describe(extents)} is not known at compile time: {describe(extent)}. "
                 + (ctx.how_to_know(extent) or "Take extents from constexpr parameters.")
             )
-        if not is_integer(extent):
+        if not isinstance(extent, int):
             raise ctx.error(
                 f"The extents of a shape are integers, got {describe(extent)} in {describe(extents)}.{whole(extent)}"
             )
