@@ -33,6 +33,9 @@ LAUNCH_VARIABLES = (
     "DEUTERON_SYNC",
 )
 
+# What a compile depends on.
+COMPILE_VARIABLES = (*LAUNCH_VARIABLES, "DEUTERON_LINE_INFO", "DEUTERON_DISABLE_PASSES")
+
 
 # All that Deuteron reads, without the prefix DEUTERON_.
 VARIABLES = (

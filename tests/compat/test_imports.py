@@ -28,6 +28,8 @@ STATEMENTS = [
     "from triton.runtime import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret, Autotuner",
     "from triton.runtime.jit import JITFunction, KernelInterface; import triton; triton.runtime.jit.JITFunction",
     "from triton.runtime.autotuner import Autotuner, Config, Heuristics, OutOfResources",
+    "from triton.runtime.autotuner import get_cache_manager, triton_key, get_cache_invalidating_env_vars as v; v()",
+    "from triton._C.libtriton import get_cache_invalidating_env_vars as v; assert 'DEUTERON_TARGET' not in v()",
     "from triton.runtime.errors import OutOfResources, InterpreterError, PTXASError, AutotunerError",
     "from triton.runtime import driver; driver.active.get_current_target(); driver.active.get_current_device()",
     "import triton.runtime.driver; assert triton.runtime.driver.active.get_current_target().backend == 'cpu'",

@@ -23,7 +23,7 @@ from typing import Any
 from deuteron import knobs
 from deuteron.compat.compile_workers import is_compile_worker, load_compiler
 from deuteron.compiler.cache_folder import GROUP, base32
-from deuteron.settings import settings
+from deuteron.settings import COMPILE_VARIABLES, get_variable, settings
 from deuteron.toolchain import toolchain
 
 
@@ -169,6 +169,12 @@ def triton_key() -> str:
     if is_compile_worker():
         load_compiler()
     return "-".join(toolchain())
+
+
+def get_cache_invalidating_env_vars() -> dict[str, str]:
+    """The variables that are set, of those that what is compiled depends on."""
+    values = {name: get_variable(name) for name in COMPILE_VARIABLES}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 CACHE_NAMES = {

@@ -26,7 +26,7 @@ from deuteron.compat import cublas, mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
 from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
-from deuteron.compat.cache_files import CACHE_NAMES, triton_key
+from deuteron.compat.cache_files import CACHE_NAMES, get_cache_invalidating_env_vars, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
 from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
@@ -74,7 +74,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         **_compiler(),
         **_backends(),
         "triton._C": {},
-        "triton._C.libtriton": {},
+        "triton._C.libtriton": {"get_cache_invalidating_env_vars": get_cache_invalidating_env_vars},
         "triton._C.libtriton.ir": IR_NAMES,
         "triton._C.libtriton.nvidia": cublas.NAMES,
         "triton.testing": _public(testing) | {"_summarize_statistics": bench.summarise},
@@ -144,6 +144,7 @@ def _jit_names() -> dict[str, Any]:
         "ConstexprFunction": source_functions.CompileTimeFunction,
         "driver": active_driver,
         "knobs": knobs,
+        "get_cache_invalidating_env_vars": get_cache_invalidating_env_vars,
         "get_device_key": lambda: active_driver.active.get_current_device(),
         "get_cuda_stream": lambda index=None: active_driver.active.get_current_stream(index),
         "get_current_device": lambda: active_driver.active.get_current_device(),
@@ -182,8 +183,11 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "triton.runtime.jit": jit_names,
         "triton.runtime.autotuner": tuning
         | failures
-        | {"knobs": knobs, "driver": active_driver}
-        | {name: jit_names[name] for name in ("JITFunction", "KernelInterface")},
+        | {"get_cache_manager": CACHE_NAMES["get_cache_manager"], "triton_key": triton_key}
+        | {
+            name: jit_names[name]
+            for name in ("JITFunction", "KernelInterface", "driver", "knobs", "get_cache_invalidating_env_vars")
+        },
         "triton.runtime.driver": active | old_spellings.DRIVER_NAMES,
         "triton.runtime.errors": failures,
         "triton.code_gen": jit_names | tuning | failures,
