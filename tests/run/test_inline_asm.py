@@ -405,6 +405,10 @@ def flushed(x, least):
         ("bfe.s32 $0, $1, 35, 0;", "=r,r", EDGES, np.zeros_like),
         ("add.s32 $0, $0, $0; add.s32 $0, $0, $1;", "=r,0", EDGES, lambda x: 4 * x),
         (
+            "{ .reg .pred p; .reg .b32 t; setp.gt.s32 p, $1, 5; or.b32 $0, $1, 1; @p mul.lo.s32 $0, $0, $0; }",
+            *("=&r,r", EDGES, lambda x: np.where(x > 5, (x | 1) * (x | 1), x | 1)),
+        ),
+        (
             "{ .reg .f32 t; mov.b32 t, $1; cvt.rni.f32.f32 t, t; mov.b32 $0, t; }",
             *("=r,r", EDGES, lambda x: on_floats(np.rint, x)),
         ),

@@ -46,6 +46,18 @@ def test_widens_where_both_may_be_known(factors):
     assert is_widened(*factors, "mad.lo.s32 %r9, %r4, %r3, %r1;")
 
 
+@pytest.mark.parametrize("guard", ["@%p1", "@!p"])
+def test_of_a_guarded_product_the_result_is(guard):
+    """A block has no guard."""
+    factors = "or.b32 %r3, %r1, 1;", "or.b32 %r4, %r2, 1;"
+    assert f"; {guard} cvt.u32.u64 \t%r9, product; }}" in widen_products(
+        text(*factors, f"{guard} mul.lo.s32 %r9, %r3, %r4;")
+    )
+    found = widen_products(text(*factors, f"{guard} mad.lo.s32 %r9, %r3, %r4, %r1;"))
+    assert f"; {guard} add.s32 \t%r9, low, %r1; }}" in found
+    assert f"{guard} {{" not in found
+
+
 @pytest.mark.parametrize(
     "factors",
     [

@@ -6,7 +6,7 @@ Shifts may be by more bits than there are, divisors 0 and -1: both give what the
 from __future__ import annotations
 
 from tests.fuzz.case import BITS
-from tests.fuzz.generator.builder import DTYPES, FLOATS, FP8, INTEGERS, SIGNED, Builder, statement_of
+from tests.fuzz.generator.builder import DTYPES, FLOATS, FP8, INTEGERS, SIGNED, Builder, Value, statement_of
 
 
 @statement_of("elementwise")
@@ -86,8 +86,20 @@ def number_of_python(b: Builder) -> None:
 
 @statement_of("elementwise")
 def high_product(b: Builder) -> None:
+    """And the lower half of the same product, or of one of which a factor has changed meanwhile."""
     dtype, shape = b.dtype(("int32", "uint32", "int64", "uint64")), b.shape()
-    b.define(f"tl.umulhi({b.value(dtype, shape)}, {b.value(dtype, shape)})", dtype, shape)
+    x, y = b.value(dtype, shape), b.value(dtype, shape)
+    b.define(f"tl.umulhi({x}, {y})", dtype, shape)
+    if b.chance(0.5):
+        b.define(f"{x} * {y}", dtype, shape)
+    if b.chance(0.3):
+        turns, high, factor = b.rng.randint(2, 4), b.name(), b.name()
+        b.emit(f"{high}, {factor} = {x}, {y}")
+        b.emit(f"for {b.name()} in range({turns} + tl.program_id(2) % 2):")
+        b.emit(f"    {high} ^= tl.umulhi({x}, {factor})")
+        b.emit(f"    {factor} ^= {high} >> 3")
+        b.emit(f"    {high} ^= {x} * {factor}")
+        b.add_to_scope(Value(high, dtype, shape))
 
 
 @statement_of("elementwise")

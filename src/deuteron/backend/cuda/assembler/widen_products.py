@@ -9,7 +9,7 @@ Where the lowest bits of both factors are known, down to and with the lowest one
 product that follow from them for zeros: `(a | 1) * (b | 1) & 1` becomes 0. Seen on an H200 for `mul.lo` and `mad.lo` of
 two registers of 32 bits, from 13.4.59 to 13.5.37, not with 13.3.73; products of 16 and 64 bits, wide ones, and those by
 a number are right. Drivers that have these assemblers compile PTX too, so the pattern is in no PTX of ours, whichever
-ptxas is there.
+ptxas is there. Of a guarded product of inline assembly only the result is: no block has a guard.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import re
 
 from deuteron.backend.cuda.assembler.known_bits import ANYTHING, known_bits
 
-_PRODUCT = re.compile(r"(?:mul|mad)\.lo\.[su]32\s+(%\w+), (%\w+), (%\w+)(?:, (%\w+|-?\d+))?;")
+_PRODUCT = re.compile(r"(@!?%?\w+\s+)?(?:mul|mad)\.lo\.[su]32\s+(%\w+), (%\w+), (%\w+)(?:, (%\w+|-?\d+))?;")
 
 
 def widen_products(ptx: str) -> str:
     """The text with such products through 64 bits, all else as it was."""
-    products = [match.groups() for match in _PRODUCT.finditer(ptx)]
+    products = [match.groups()[1:] for match in _PRODUCT.finditer(ptx)]
     if not products:
         return ptx
     factors = _Factors(ptx, products)
 
     def widened(match: re.Match[str]) -> str:
-        result, a, b, addend = match.groups()
+        guard, result, a, b, addend = match.groups(default="")
         if not (factors.may_be_known(a) and factors.may_be_known(b)):
             return match[0]
-        lines = [f"mul.wide.u32 \tproduct, {a}, {b};", f"cvt.u32.u64 \t{result}, product;"]
-        if addend is not None:
-            lines[1:] = ["cvt.u32.u64 \tlow, product;", f"add.s32 \t{result}, low, {addend};"]
+        lines = [f"mul.wide.u32 \tproduct, {a}, {b};", f"{guard}cvt.u32.u64 \t{result}, product;"]
+        if addend:
+            lines[1:] = ["cvt.u32.u64 \tlow, product;", f"{guard}add.s32 \t{result}, low, {addend};"]
         return "{ .reg .b64 product; .reg .b32 low; " + " ".join(lines) + " }"
 
     return _PRODUCT.sub(widened, ptx)
