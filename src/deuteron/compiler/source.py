@@ -20,9 +20,9 @@ from deuteron.errors import UsageError, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.modules import name_of
-from deuteron.language.references import stable_repr
 from deuteron.language.signature import leaves, part_names
-from deuteron.language.source_functions import PlainFunction, functions_in, is_kernel_class, methods_of
+from deuteron.language.source_functions import functions_of, is_kernel_class
+from deuteron.language.stable_text import stable_repr
 from deuteron.options import Target
 
 
@@ -152,15 +152,14 @@ def type_key(type: Any) -> str:
     if not isinstance(type, tuple):
         return type
     kind = type.__class__
-    methods = kind.class_key() if is_kernel_class(kind) else ""
+    methods = kind.class_key() if is_kernel_class(kind) else _text(kind)
     fields = getattr(type, "_fields", ())
     return repr((name_of(kind.__module__), kind.__qualname__, fields, methods, [type_key(item) for item in type]))
 
 
 def _text(value: Any) -> str:
-    """A constexpr, with what the functions of Python in it use, and the methods of an object."""
-    given = (function for function in functions_in(value) if isinstance(function, PlainFunction))
-    return " ".join((stable_repr(value), *(function.cache_key for function in (*given, *methods_of(value)))))
+    """A constexpr, or a class, with what the functions in it use, and the methods of an object."""
+    return " ".join((stable_repr(value), *sorted(function.cache_key for function in functions_of(value))))
 
 
 def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:

@@ -31,8 +31,8 @@ from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, rebuild, unwrap
 from deuteron.language.function import Function, annotation_text
 from deuteron.language.modules import name_of
-from deuteron.language.references import stable_repr
 from deuteron.language.source_functions import CompileTimeFunction, KernelClass
+from deuteron.language.stable_text import stable_repr
 
 _OF_PYTHON = frozenset(
     (*vars(type("", (), {})), "__annotations__", "__annotate__", "__annotate_func__", "__qualname__")

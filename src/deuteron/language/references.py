@@ -15,19 +15,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
-from deuteron.language.modules import name_of
+from deuteron.language.stable_text import stable_repr
 
 _MISSING = object()
-_PROCESS = os.urandom(16).hex()
-_numbered: dict[int, tuple[int, Any]] = {}  # those of which an address is all that is said
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -61,6 +57,7 @@ class Reference(NamedTuple):
     value: Any
     namespace: Mapping[str, Any] | _Cell | _Attributes
     key: str
+    is_owner: bool = False  # only attributes of it are used, which are references of their own
 
     def current(self) -> Any:
         return self.namespace.get(self.key, _MISSING)
@@ -90,24 +87,35 @@ def namespace_of(fn: Callable[..., Any], name: str) -> Mapping[str, Any] | _Cell
     return fn.__globals__ if name in fn.__globals__ else vars(builtins)
 
 
-def names_in(fn: Callable[..., Any], body: Sequence[ast.stmt]) -> tuple[ast.expr, ...]:
+class Name(NamedTuple):
+    """A name, or a dotted one, in a source; `is_owner` where nothing but its attributes is asked for."""
+
+    node: ast.expr
+    is_owner: bool
+
+
+def names_in(fn: Callable[..., Any], body: Sequence[ast.stmt]) -> tuple[Name, ...]:
     """The names in statements that are not local, and the dotted ones, each once, in order."""
-    found: dict[str, ast.expr] = {}
-    for node in (node for statement in body for node in ast.walk(statement)):
+    found: dict[str, Name] = {}
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         first = node
         while isinstance(first, ast.Attribute):
             first = first.value
         if isinstance(first, ast.Name) and first.id not in fn.__code__.co_varnames:
-            found[ast.unparse(node)] = node
+            text = ast.unparse(node)
+            is_owner = id(node) in owners and (text not in found or found[text].is_owner)
+            found[text] = Name(node, is_owner)
     return tuple(found[name] for name in sorted(found))
 
 
-def find_references(fn: Callable[..., Any], names: Iterable[ast.expr]) -> Iterator[Reference]:
+def find_references(fn: Callable[..., Any], names: Iterable[Name]) -> Iterator[Reference]:
     """What names mean now; those that mean nothing are left out."""
-    for node in names:
-        reference = _find(fn, node)
+    for name in names:
+        reference = _find(fn, name.node)
         if reference is not None:
-            yield reference
+            yield reference._replace(is_owner=name.is_owner)
 
 
 def _find(fn: Callable[..., Any], node: ast.expr) -> Reference | None:
@@ -117,7 +125,9 @@ def _find(fn: Callable[..., Any], node: ast.expr) -> Reference | None:
     if owner is None or not isinstance(owner.value, ModuleType | type):
         return None
     own = vars(owner.value)
-    return _reference(f"{owner.name}.{node.attr}", own if node.attr in own else _Attributes(owner.value), node.attr)
+    is_bound = isinstance(owner.value, type) and hasattr(type(own.get(node.attr)), "__get__")  # such as static methods
+    is_plain = node.attr in own and not is_bound
+    return _reference(f"{owner.name}.{node.attr}", own if is_plain else _Attributes(owner.value), node.attr)
 
 
 def _reference(name: str, namespace: Mapping[str, Any] | _Cell | _Attributes, key: str) -> Reference | None:
@@ -171,42 +181,3 @@ def check_unchanged(kernel: str, references: Iterable[Reference]) -> None:
 
 def _is_same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and stable_repr(value) == stable_repr(other)
-
-
-def stable_repr(value: Any) -> str:
-    """A text that is equal for equal values, in any process, and not for others: 1, True and 1.0 differ."""
-    if isinstance(value, tuple | list):
-        names = getattr(value, "_fields", "")
-        return f"{type(value).__name__}{names}({', '.join(map(stable_repr, value))})"
-    if isinstance(value, type):
-        key = f" {value.class_key()}" if hasattr(value, "class_key") else ""
-        return f"<class {name_of(value.__module__)}.{value.__qualname__}{key}>"
-    if isinstance(value, constexpr):
-        return stable_repr(value.value)
-    if hasattr(value, "cache_key"):
-        return f"<function {value.cache_key}>"
-    if isinstance(value, FunctionType):
-        return f"<function {name_of(value.__module__)}.{value.__qualname__} {_code_repr(value)}>"
-    if type(value) is dict:
-        return f"{{{', '.join(f'{stable_repr(key)}: {stable_repr(item)}' for key, item in value.items())}}}"
-    if isinstance(value, partial):
-        return f"<partial {stable_repr((value.func, value.args, value.keywords))}>"
-    text = f"{type(value).__name__}:{value!r}"
-    return f"{text} {_number_of(value)} of {_PROCESS} {os.getpid()}" if " at 0x" in text else text
-
-
-def _number_of(value: Any) -> int:
-    """A number that no other object of this process gets: it is kept, so that none takes its address."""
-    return _numbered.setdefault(id(value), (len(_numbered), value))[0]
-
-
-def _code_repr(function: FunctionType) -> str:
-    """The code of a function of Python, and what it encloses."""
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    return f"{_constant_repr(function.__code__)} {stable_repr([cells, function.__defaults__, function.__kwdefaults__])}"
-
-
-def _constant_repr(constant: Any) -> str:
-    if isinstance(constant, CodeType):
-        return f"{constant.co_code.hex()} {constant.co_names} {list(map(_constant_repr, constant.co_consts))}"
-    return stable_repr(constant)

@@ -15,12 +15,11 @@ import ast
 import hashlib
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from deuteron.cached_property import cached_property
@@ -29,11 +28,9 @@ from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.place_in_file import PlaceInFile
-from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
+from deuteron.language.references import Name, Reference, find_references, is_value, names_in, watched
 from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
-
-# Whose classes have no methods that users write; where `triton` is Deuteron, its classes say that they are of that.
-_WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
+from deuteron.language.stable_text import parts_of, stable_repr
 
 
 class SourceFunction(ByName, PlaceInFile):
@@ -60,7 +57,7 @@ class SourceFunction(ByName, PlaceInFile):
         return tuple(find_references(self.fn, self._names_outside))
 
     @cached_property
-    def _names_outside(self) -> tuple[ast.expr, ...]:
+    def _names_outside(self) -> tuple[Name, ...]:
         return names_in(self.fn, self.tree.body)
 
     @property
@@ -235,23 +232,35 @@ def functions_in(value: Any) -> Iterator[SourceFunction]:
         yield function
 
 
-def methods_of(value: Any) -> Iterator[PlainFunction]:
-    """The functions of the user's class that a constexpr, or what it holds, is of: kernels may call them on it."""
-    if isinstance(value, tuple | list | Mapping):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from methods_of(item)
-    for cls in type(value).__mro__:
-        if cls.__module__.partition(".")[0] not in _WITHOUT_USERS_CODE:
-            for _, member in sorted(vars(cls).items()):
-                held = (getattr(member, name, None) for name in ("__func__", "fget", "func"))
-                yield from filter(None, map(plain_function, (member, *held)))
+def functions_of(value: Any) -> Iterator[SourceFunction]:
+    """All functions that code may call by a value: those that it is or holds, however deep, the methods of classes."""
+    seen: dict[int, Any] = {}
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        if function := part if isinstance(part, SourceFunction) else plain_function(part):
+            yield function
+        elif is_kernel_class(part):
+            yield from part.functions()
+        else:
+            waiting.extend(parts_of(part))
 
 
 def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
     """What names outside of a function mean, and the values of its defaults, which its text does not say."""
-    yield from ((reference.name, reference.value) for reference in fn.references)
+    for reference in fn.references:
+        if not (reference.is_owner and _has_members(reference.value)):
+            yield reference.name, reference.value
     parameters = inspect.signature(fn.fn).parameters.values()
     yield from ((f"{each.name}=", each.default) for each in parameters if each.default is not each.empty)
+
+
+def _has_members(value: Any) -> bool:
+    """Whether it is a module or a class, of which those members count that are named."""
+    return isinstance(value, ModuleType) or (isinstance(value, type) and not is_kernel_class(value))
 
 
 def _texts(fn: SourceFunction, value: Any) -> Iterator[str]:
@@ -262,17 +271,24 @@ def _texts(fn: SourceFunction, value: Any) -> Iterator[str]:
         yield value.text()
     elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
         return
-    elif is_value(value) or (isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType)):
+    elif is_value(value) or _has_members(value) or _is_function_for(fn, value):
         yield stable_repr(value)
+
+
+def _is_function_for(fn: SourceFunction, value: Any) -> bool:
+    """Whether it is a function of Python that `fn` may call while a kernel is compiled: one that is marked, or any."""
+    return isinstance(value, FunctionType) and (isinstance(fn, CompileTimeFunction) or is_value(value))
 
 
 def _callees(fn: SourceFunction, value: Any) -> Iterator[SourceFunction]:
     """The functions whose sources `fn` depends on where it uses a value: what Python runs calls functions of Python, of
     which those of its own package, or folder, are looked into.
     """
-    is_called_now = isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType) and _is_near(fn.fn, value)
-    if is_called_now or isinstance(value, SourceFunction | constexpr | partial):
-        yield from functions_in(value)
+    for function in functions_of(value):
+        is_given = isinstance(function, SourceFunction) and not isinstance(function, PlainFunction)
+        is_of_data = not isinstance(value, FunctionType)
+        if is_given or is_of_data or (_is_function_for(fn, value) and _is_near(fn.fn, value)):
+            yield function
 
 
 def _is_near(fn: FunctionType, other: FunctionType) -> bool:

@@ -30,7 +30,7 @@ from deuteron.forking import undivided
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.references import Reference, check_unchanged
-from deuteron.language.source_functions import SourceFunction, functions_in
+from deuteron.language.source_functions import SourceFunction, functions_of
 from deuteron.once import ForkLock
 from deuteron.runtime.async_compile import active_mode
 from deuteron.runtime.binding import Binding, in_order
@@ -335,7 +335,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     @contextmanager
     def watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
-        functions = [self, *(function for value in bound.values for function in functions_in(value))]
+        functions = [self, *(function for value in bound.values for function in functions_of(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
         yield
         if not found.keys() <= self._watched.keys():

@@ -25,7 +25,7 @@ import deuteron
 from deuteron.backend import get_backend
 from deuteron.errors import UsageError
 from deuteron.language.modules import name_of
-from deuteron.language.references import stable_repr
+from deuteron.language.stable_text import stable_repr
 from deuteron.options import Target
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into, read_tuned
