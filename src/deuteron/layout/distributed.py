@@ -61,12 +61,13 @@ def default_blocked(
     order: Sequence[int] | None = None,
     vector: int = 1,
     warp_size: int = 32,
-    reduced: Collection[int] = (),
+    avoided: Sequence[Collection[int]] = (),
 ) -> LinearLayout:
     """A blocked layout with `vector` neighbouring elements of the fastest dimension in a thread.
 
-    Lanes cover the fastest dimension first, then the next; warps go to the slowest dimensions first, to those along
-    which the tile is reduced last: what several warps have of a sum they exchange.
+    Lanes cover the fastest dimension first, then the next; warps go to the slowest dimensions first, last to those that
+    are `avoided`, the later in the list the worse: what several warps have of a sum they exchange, and along a
+    dimension for which the same is loaded each of them loads it.
     """
     order = list(order) if order is not None else list(reversed(range(len(shape))))
     size_per_thread = [1] * len(shape)
@@ -74,7 +75,9 @@ def default_blocked(
     remaining = [extent // size for extent, size in zip(shape, size_per_thread, strict=True)]
     threads = _deal(warp_size, remaining, order)
     remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
-    warps = _deal(num_warps, remaining, sorted(reversed(order), key=lambda axis: axis in reduced))
+    warps = _deal(
+        num_warps, remaining, sorted(reversed(order), key=lambda axis: [axis in axes for axes in reversed(avoided)])
+    )
     return blocked(shape, size_per_thread, threads, warps, order)
 
 

@@ -102,6 +102,26 @@ def test_columns_that_are_reduced_are_shared_out_to_warps_before_rows():
     assert homes_of(load("x", "%matrix") + reduced("x", axis=1))["x"].of("warp") == ((1, 0), (2, 0))
 
 
+def test_columns_whose_rows_are_loaded_in_loops_are_shared_out_to_warps_before_rows():
+    rows, columns = repeated("each_row", axis=0), repeated("each_column", axis=1)
+    in_loop = [load("x", "%matrix") + body + add("y", "%x", "%acc") for body in (rows, columns, rows + columns)]
+    homes = [
+        homes_of(loop("%zeros", f"%acc: {TILE}", 1, f'{body}\n"scf.yield"(%y) : ({TILE}) -> ()')) for body in in_loop
+    ]
+    assert [one["x"].of("warp") for one in homes] == [((0, 32), (1, 0)), ((1, 0), (2, 0)), ((1, 0), (2, 0))]
+    assert homes_of(load("x", "%matrix") + rows)["x"].of("warp") == ((1, 0), (2, 0))
+
+
+def repeated(name: str, axis: int) -> str:
+    """A vector that is loaded, for all rows (axis 0) or columns."""
+    pointers, shape = "tensor<64x!tt.ptr<f32>>", "1x64" if axis == 0 else "64x1"
+    vector = load(f"{name}_loaded", f"%{name}_base").replace(POINTERS, pointers).replace(TILE, "tensor<64xf32>")
+    return f"""
+    %{name}_base = "tt.splat"(%p) : (!tt.ptr<f32>) -> {pointers} {vector}
+    %{name}_line = "tt.expand_dims"(%{name}_loaded) <{{axis = {axis} : i32}}> : (tensor<64xf32>) -> tensor<{shape}xf32>
+    %{name} = "tt.broadcast"(%{name}_line) : (tensor<{shape}xf32>) -> {TILE}"""
+
+
 def reduced(name: str, axis: int) -> str:
     return f"""
     %sum = "tt.reduce"(%{name}) <{{axis = {axis} : i32}}> ({{

@@ -124,6 +124,45 @@ def test_many_masks_that_stay(num_taps, before, inside):
 
 
 @deuteron.jit
+def channels(x, out, C, W, BLOCK: tl.constexpr, TAPS: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for c in range(0, C, BLOCK):
+        for i in tl.static_range(TAPS):
+            acc += tl.load(x + (i * W + o) * C + c, mask=(o + i < W) & (o < C - c), other=0.0)
+    tl.store(out + o, acc)
+
+
+@pytest.mark.parametrize(("num_taps", "before", "inside"), [(3, 3, 3), (5, 0, 5)])
+def test_many_masks_that_change(num_taps, before, inside):
+    """Each tap has its own."""
+    assert loads(channels, X, X, 5, 31, BLOCK=512, TAPS=num_taps, num_warps=4) == (before, inside)
+
+
+@deuteron.jit
+def scaled(x, scale, out, n, size, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    r = tl.arange(0, BLOCK)
+    for i in range(0, n, BLOCK):
+        at = i + r
+        if CASE == "quotients":
+            at = at // size
+        if CASE == "quotients of a number":
+            at = at // 64
+        if CASE == "a quotient":
+            at = i // size + r
+        v = tl.load(x + i + r, mask=i + r < n) * tl.load(scale + at, mask=i + r < n)
+        tl.store(out + i + r, v, mask=i + r < n)
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "inside"),
+    [("plain", 2, 2), ("quotients", 0, 2), ("quotients of a number", 2, 2), ("a quotient", 2, 2)],
+)
+def test_single_words_at_quotients(case, before, inside):
+    assert loads(scaled, X, X, X, 48, 17, BLOCK=512, CASE=case, num_warps=4) == (before, inside)
+
+
+@deuteron.jit
 def with_dot(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)

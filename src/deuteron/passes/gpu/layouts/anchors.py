@@ -3,8 +3,8 @@
 blocks     of tensor descriptors: as memory that is contiguous in the last dimension
 memory     lanes along the dimension in which the pointers are contiguous, or are likely to be where that is known
            of none (likely_neighbours.py), each with as many neighbours as contiguity, alignment and 128 bits allow,
-           but no more than keep all threads busy; warps along what is not reduced; blocks, where shared memory
-           takes them transposed
+           but no more than keep all threads busy; warps along what is not reduced, and for which loops do not load
+           the same; blocks, where shared memory takes them transposed
 dot        that of the instruction that multiplies (see `dot_instructions`); by FMA: a blocked layout
 reduction  that of its operand; of what is computed of numbers alone, whole rows in each thread, if they are enough
 """
@@ -67,12 +67,13 @@ def memory_layout(
     stored_along: int | None = None,
     least_bytes: int = 0,
     is_gathered: bool = False,
-    reduced: Collection[int] = (),
+    avoided: Sequence[Collection[int]] = (),
 ) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
     An access has `least_bytes` even if not all threads are busy then. Where it `is_gathered`, a load, each address is
-    loaded once for the elements of a thread. `reduced`: the dimensions along which tiles of this shape are.
+    loaded once for the elements of a thread. Warps go last along dimensions that are `avoided`, the later in the list
+    the worse.
     """
     shape, order = shape_of(pointer.type), _access_order(pointer, info)
     size = byte_width_of(pointee_of(pointer.type))
@@ -87,7 +88,7 @@ def memory_layout(
     held = min(MAX_BYTES // size, busy, shape[fast]) if is_gathered else vector
     if held > vector and _is_gathered_in_half(pointer, fast, held, vector, info):
         vector = held
-    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size, reduced)
+    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size, avoided)
 
 
 def _is_gathered_in_half(pointer: SSAValue, axis: int, held: int, vector: int, info: AxisInfoAnalysis) -> bool:

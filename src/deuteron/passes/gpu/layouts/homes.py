@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 from deuteron.analysis.addresses.index_bits import exchange_mask
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.debug import PrintOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -26,7 +27,7 @@ from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
+from deuteron.ir.tt.shape import BroadcastOp, CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
@@ -67,7 +68,7 @@ class Homes:
         self.num_stages = config.num_stages
         self._has_dots = has_dots(func)
         self.repeated_loads = RepeatedLoads(func, info, config, self.fed_to_dots)
-        self._reduced = _reduced_axes(func)
+        self._reduced, self._repeated = _reduced_axes(func), _repeated_axes(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
@@ -136,8 +137,8 @@ class Homes:
         stored_along = _stored_along(op)
         is_copied = copied or stored_along is not None
         is_gathered = isinstance(op, LoadOp) and not is_copied and not op.is_volatile.value.data
-        reduced = self._reduced.get(shape_of(op.operands[0].type), frozenset())
-        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered, reduced)
+        avoided = [axes.get(shape_of(op.operands[0].type), frozenset()) for axes in (self._repeated, self._reduced)]
+        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered, avoided)
         return coalesced if is_copied else self._of_scattered(op.operands[0]) or coalesced
 
     def _of_scattered(self, pointer: SSAValue) -> LinearLayout | None:
@@ -323,6 +324,27 @@ def _reduced_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:
         shape = shape_of(op.srcs[0].type)
         axes[shape] = axes.get(shape, frozenset()) | {op.axis.value.data}
     return axes
+
+
+def _repeated_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:
+    """The axes along which tiles of a shape have what loops load once for them: warps along these load the same."""
+    axes: dict[tuple[int, ...], frozenset[int]] = {}
+    for op in nested_ops(func, BroadcastOp):
+        if isinstance(op.parent_op(), scf.ForOp | scf.WhileOp) and _is_loaded(op.src):
+            shape = shape_of(op.result.type)
+            repeated = {axis for axis, extent in enumerate(shape_of(op.src.type)) if extent < shape[axis]}
+            axes[shape] = axes.get(shape, frozenset()) | repeated
+    return axes
+
+
+def _is_loaded(tile: SSAValue) -> bool:
+    """Whether a tile is loaded, or computed of one that is."""
+    made_of = reached([tile], lambda one: one.owner.operands if _is_computed(one) else ())
+    return any(isinstance(one.owner, LoadOp) and is_tile(one.type) for one in made_of)
+
+
+def _is_computed(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and is_flexible(value.owner)
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:

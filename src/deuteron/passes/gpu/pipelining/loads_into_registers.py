@@ -7,8 +7,9 @@
 
 All of them or none: an iteration waits for the last. They have to fit, with what else a thread holds where threads
 exchange anything (sums between warps, conversions of layouts): what is spilled costs more than waiting. Not where an
-iteration has many loads of single words whose masks stay, as of the taps of a convolution, all under way at once
-anyway: to each mask whether the next iteration comes would be added in each, and there are seven predicates.
+iteration has many loads of single words whose masks stay, or are several, as of the taps of a convolution, all under
+way at once anyway: to each mask whether the next iteration comes would be added in each, and there are seven
+predicates. Nor where single words are loaded at quotients, which would be computed for an iteration that never comes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from xdsl.dialects import scf
-from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.arith import ConstantOp, DivSIOp, DivUIOp, RemSIOp, RemUIOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.analysis.addresses.access_vectors import access_vectors
@@ -33,6 +34,8 @@ from deuteron.analysis.aliasing.written_arguments import (
     written_by,
 )
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.arith import constant_value
+from deuteron.ir.reached import reached
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -50,6 +53,7 @@ ROOM = 3 / 4
 # Of an iteration, that do not change in the loop. A convolution of 3 by 3 taps, 4 pixels a thread, has 36:
 # 379 instructions and 128 registers with loads ahead, 246 and 64 without. Wider accesses wait for memory.
 MOST_MASKS, NARROW_BYTES = 16, 4
+QUOTIENTS = (DivSIOp, DivUIOp, RemSIOp, RemUIOp)
 # Their results are in the registers of their operands.
 VIEWS = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
@@ -67,9 +71,11 @@ def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> di
             chosen.append(load)
         elif is_tile(load.result.type):
             remark(load, Kind.NOT_AHEAD, obstacle)
-    if _has_more_masks(chosen, loop, func):
+    info = AxisInfoAnalysis(func)
+    obstacle = _of_all_together(chosen, loop, info)
+    if obstacle is not None:
         for load in chosen:
-            remark(load, Kind.NOT_AHEAD, f"an iteration has more than {MOST_MASKS} of single words whose masks stay")
+            remark(load, Kind.NOT_AHEAD, obstacle)
         return {}
     distances = addresses.with_sources(dict.fromkeys(chosen, 1))
     held, loaded = _held(loop, order.known), sum(_registers(load.result.type) for load in distances)
@@ -84,14 +90,41 @@ def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> di
     return distances if fits else {}
 
 
-def _has_more_masks(loads: Sequence[LoadOp], loop: scf.ForOp, func: FuncOp) -> bool:
-    """Whether a thread has more than MOST_MASKS that stay, for accesses of a word or less."""
-    masked = [load for load in loads if load.mask is not None and is_tile(load.result.type)]
-    kept = [load for load in masked if not loop.is_ancestor(load.mask.owner)]
-    if sum(layout_of(load.result.type).in_size(REGISTER) for load in kept) <= MOST_MASKS:
+def _of_all_together(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAnalysis) -> str | None:
+    """What keeps loads from running ahead that could each do so, in words."""
+    tiles = [load for load in loads if is_tile(load.result.type)]
+    if _has_more_masks(tiles, loop, info):
+        return f"an iteration has more than {MOST_MASKS} of single words whose masks stay, or are several"
+    if any(_is_at_quotients(load, loop) and _num_narrow(load, info) > 1 for load in tiles):
+        return "single words are loaded at quotients, which are computed in the loop"
+    return None
+
+
+def _has_more_masks(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
+    """Whether a thread has more than MOST_MASKS for accesses of a word or less, but for one that changes in the loop,
+    as whether a row comes before its end does.
+    """
+    masked = [load for load in loads if load.mask is not None]
+    changing = {load.mask for load in masked if loop.is_ancestor(load.mask.owner)}
+    counted = [load for load in masked if load.mask not in changing or len(changing) > 1]
+    if sum(layout_of(load.result.type).in_size(REGISTER) for load in counted) <= MOST_MASKS:
         return False
-    info = AxisInfoAnalysis(func)
-    return sum(_num_narrow(load, info) for load in kept) > MOST_MASKS
+    return sum(_num_narrow(load, info) for load in counted) > MOST_MASKS
+
+
+def _is_at_quotients(load: LoadOp, loop: scf.ForOp) -> bool:
+    """Whether a loop divides by what is not constant, element by element, to compute a load's addresses."""
+    made_of = reached([load.ptr], lambda value: value.owner.operands if _is_made_in(value, loop) else ())
+    return any(_is_made_in(value, loop) and _is_quotient(value.owner) for value in made_of)
+
+
+def _is_made_in(value: SSAValue, loop: scf.ForOp) -> bool:
+    op = value.owner
+    return isinstance(op, Operation) and loop.is_ancestor(op) and is_flexible(op)
+
+
+def _is_quotient(op: Operation) -> bool:
+    return isinstance(op, QUOTIENTS) and constant_value(op.rhs) is None
 
 
 def _num_narrow(load: LoadOp, info: AxisInfoAnalysis) -> int:
