@@ -6,9 +6,9 @@
                                                                 for each of the two parts
 
 Each compiler has some processes, in which `import triton` is Deuteron or Triton; they share out the programs. First all
-of them compile, at the same time, and compare with eager mode. Then they take turns, one program at a time, and torch's
-profiler says how long each kernel ran: the fastest of some rounds. Both write the same kernels, so names tell which to
-compare, unless they have chosen to fuse otherwise.
+of them compile, at the same time, and compare with eager mode; configurations are measured one kernel at a time. Then
+they take turns, one program at a time, and torch's profiler says how long each kernel ran: the fastest of some rounds.
+Both write the same kernels, so names tell which to compare, unless they have chosen to fuse otherwise.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -121,22 +122,39 @@ def _summary(speeds: list[float], kernels: list[tuple[float, float, str, str]]) 
 
 def work(names: list[str], lock: str, seconds: float) -> None:
     """Answer the questions of standard input, on what was standard output; what torch prints goes to standard error."""
+    import filelock  # comes with torch
+
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    gpu = filelock.FileLock(lock)
+    _tune_alone(gpu)
     for question in sys.stdin:
         end = time.monotonic() + seconds
         for name in names:
             if time.monotonic() > end:
                 break
             try:
-                row = _timed(name, lock) if question == "time\n" else _checked(name)
+                row = _timed(name, gpu) if question == "time\n" else _checked(name, gpu)
             except Exception as error:
                 row = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
             print(json.dumps({"name": name, **row}), file=answers, flush=True)
         print("done", file=answers, flush=True)
 
 
-def _checked(name: str) -> Row:
+def _tune_alone(gpu: AbstractContextManager) -> None:
+    """Let Inductor measure configurations while it has the GPU."""
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    measure = CachingAutotuner.benchmark_all_configs
+
+    def measure_alone(self: CachingAutotuner, *args: Any, **kwargs: Any) -> Any:
+        with gpu:
+            return measure(self, *args, **kwargs)
+
+    CachingAutotuner.benchmark_all_configs = measure_alone
+
+
+def _checked(name: str, gpu: AbstractContextManager) -> Row:
     """Compile a program and compare it with eager mode."""
     import torch
 
@@ -147,20 +165,20 @@ def _checked(name: str) -> Row:
     given = call()
     torch.cuda.synchronize()
     seconds = time.perf_counter() - start
-    off = max(map(_error, given, function()), default=0.0)
+    with gpu:
+        off = max(map(_error, given, function()), default=0.0)
     row = {"first call s": seconds, "off": off}
     return row if off <= PROGRAMS[name].tolerance else {**row, "error": f"wrong: {off:.1e} of eager mode"}
 
 
-def _timed(name: str, lock: str) -> Row:
+def _timed(name: str, gpu: AbstractContextManager) -> Row:
     """Microseconds of each kernel in a call."""
-    import filelock  # comes with torch
     import torch
 
     _, call = _compiled(name)
     call()
     torch.cuda.synchronize()
-    with filelock.FileLock(lock):
+    with gpu:
         rounds = [_round(call) for _ in range(ROUNDS)]
     return {"kernels": {kernel: min(r.get(kernel, math.inf) for r in rounds) for kernel in rounds[0]}}
 
