@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from deuteron.passes.tile.add_constants_last import AddConstantsLast
 from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
@@ -81,6 +82,8 @@ def tile_passes(
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
+        # After hoisting: a sum that does not change stays one. Before equal sums are merged.
+        AddConstantsLast(),
         # After hoisting: what was in two loops now stands side by side.
         MergeCommonSubexpressions(),
         # Last: what combining and merging left over.
