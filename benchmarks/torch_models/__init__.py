@@ -11,6 +11,8 @@ from benchmarks.torch_models import (  # noqa: F401 they declare programs
     attention,
     gates,
     images_and_sound,
+    indexing,
+    integers,
     losses,
     norms,
     optimisers,

@@ -116,3 +116,48 @@ def colours_to_ycc() -> Made:
         return torch.stack((y, (b - y) * 0.564 + 128, (r - y) * 0.713 + 128), 1).round().clamp(0, 255).to(torch.uint8)
 
     return function, (torch.randint(0, 256, (32, 3, 512, 512), dtype=torch.uint8),)
+
+
+@program()
+def shuffled_pixels() -> Made:
+    def function(x, y):
+        return F.pixel_shuffle(F.leaky_relu(x, 0.2), 2) + F.interpolate(y, scale_factor=2, mode="bilinear")
+
+    return function, (random(8, 256, 63, 63, grad=True), random(8, 64, 63, 63, grad=True))
+
+
+@program()
+def bicubic_and_samples() -> Made:
+    def function(x, grid):
+        samples = F.grid_sample(x, grid, align_corners=False, padding_mode="border")
+        return F.interpolate(x, size=(173, 61), mode="bicubic"), samples
+
+    return function, (torch.randn(4, 16, 100, 100), torch.rand(4, 77, 77, 2) * 2.4 - 1.2)
+
+
+@program()
+def pools_of_odd_sizes() -> Made:
+    def function(x):
+        averages = F.avg_pool2d(x, (3, 5), (2, 3), (1, 2), count_include_pad=False)
+        return averages, F.adaptive_avg_pool2d(x, (7, 5)), F.adaptive_max_pool2d(x, (6, 6))
+
+    return function, (torch.randn(16, 128, 37, 37),)
+
+
+@program()
+def frames_of_sound() -> Made:
+    def function(x, window):
+        return ((x - x.mean(-1, keepdim=True)).unfold(-1, 400, 160) * window).square().log1p()
+
+    return function, (torch.randn(16, 160_000), torch.rand(400))
+
+
+@program()
+def causal_convolution() -> Made:
+    """Of four steps in each channel, as before a selective scan."""
+
+    def function(x, w, b):
+        padded = F.pad(x, (0, 0, 3, 0))
+        return F.silu(sum(padded[:, step : step + 2049] * w[step] for step in range(4)) + b)
+
+    return function, (random(4, 2049, 2048, grad=True), random(4, 2048, grad=True), random(2048, grad=True))

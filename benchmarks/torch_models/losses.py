@@ -95,3 +95,66 @@ def policy_loss() -> Made:
 
     logs = (0.1 * torch.randn(1024, 2048)).requires_grad_()
     return function, (logs, 0.1 * torch.randn(1024, 2048), torch.randn(1024, 1), (torch.rand(1024, 2048) < 0.9).float())
+
+
+@program()
+def cross_entropy_that_ignores() -> Made:
+    def function(x, y):
+        return F.cross_entropy(x.float(), y, ignore_index=-100, label_smoothing=0.1)
+
+    return function, (random(4095, 50257, grad=True), torch.where(torch.rand(4095) < 0.2, -100, indices(50257, 4095)))
+
+
+@program()
+def losses_of_regression() -> Made:
+    def function(x, y):
+        likelihood = F.poisson_nll_loss(x, y.abs())
+        return F.huber_loss(x, y, delta=0.7), F.smooth_l1_loss(x, y, beta=0.3), likelihood, F.l1_loss(x, y)
+
+    return function, (torch.randn(4096, 1000).requires_grad_(), torch.randn(4096, 1000))
+
+
+@program()
+def triplets_and_angles() -> Made:
+    def function(anchor, same, other):
+        return F.triplet_margin_loss(anchor, same, other, swap=True), F.cosine_similarity(anchor, other)
+
+    return function, tuple(torch.randn(8192, 511).requires_grad_() for _ in range(3))
+
+
+@program()
+def divergence_from_the_mean() -> Made:
+    def function(p, q):
+        p, q = torch.log_softmax(p, -1), torch.log_softmax(q, -1)
+        mean = torch.logaddexp(p, q) - 0.6931472
+        return 0.5 * ((p.exp() * (p - mean)).sum(-1) + (q.exp() * (q - mean)).sum(-1)).mean()
+
+    return function, (torch.randn(2048, 10007).requires_grad_(), torch.randn(2048, 10007).requires_grad_())
+
+
+@program()
+def preferences() -> Made:
+    """Of answers in pairs, by the probabilities of their words."""
+
+    def function(x, words, mask, reference):
+        logs = torch.gather(torch.log_softmax(x.float(), -1), -1, words[..., None])[..., 0] * mask
+        better, worse = logs.sum(-1).chunk(2)
+        return -F.logsigmoid(0.1 * (better - worse - reference)).mean()
+
+    mask = (torch.rand(4, 511) < 0.8).float()
+    return function, (random(4, 511, 32000, grad=True), indices(32000, 4, 511), mask, torch.randn(2))
+
+
+@program()
+def generalised_advantages() -> Made:
+    def function(reward, value, is_done):
+        advantage, steps = torch.zeros(4096, device=reward.device), []
+        for t in reversed(range(32)):
+            goes_on = 1 - is_done[:, t].float()
+            delta = reward[:, t] + 0.99 * value[:, t + 1] * goes_on - value[:, t]
+            advantage = delta + 0.9405 * goes_on * advantage
+            steps.append(advantage)
+        advantages = torch.stack(steps[::-1], 1)
+        return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+    return function, (torch.randn(4096, 32), torch.randn(4096, 33), torch.rand(4096, 32) < 0.1)

@@ -128,3 +128,36 @@ def sparse_router() -> Made:
 @program()
 def root_of_mean_square_of_columns() -> Made:
     return lambda x: x.float().square().mean(0).sqrt(), (random(65536, 640),)
+
+
+@program()
+def batch_norm_of_channels_last() -> Made:
+    def function(x, mean, var, w, b):
+        mean, var = mean.clone(), var.clone()
+        return F.leaky_relu(F.batch_norm(x, mean, var, w, b, training=True, momentum=0.03), 0.1), mean, var
+
+    image = random(32, 96, 31, 31).to(memory_format=torch.channels_last).requires_grad_()
+    return function, (image, torch.randn(96), torch.rand(96), *(torch.randn(96).requires_grad_() for _ in range(2)))
+
+
+@program()
+def layer_norm_of_gates() -> Made:
+    def function(x, h):
+        gates, new = x.split((600, 300), -1)
+        of_gates, of_new = h.repeat(1, 3).split((600, 300), -1)
+        reset, update = torch.sigmoid(F.layer_norm(gates + of_gates, (600,))).chunk(2, -1)
+        return torch.lerp(torch.tanh(F.layer_norm(new + reset * of_new, (300,))), h, update)
+
+    return function, (torch.randn(4096, 900).requires_grad_(), torch.randn(4096, 300).requires_grad_())
+
+
+@program()
+def scale_of_layer_and_residual() -> Made:
+    """ConvNeXt's: the norm of an image whose channels are last."""
+
+    def function(x, y, w, b, scale):
+        y = F.gelu(F.layer_norm(y.permute(0, 2, 3, 1), (192,), w, b))
+        return x + (scale * y).permute(0, 3, 1, 2)
+
+    images = (random(16, 192, 28, 28).to(memory_format=torch.channels_last).requires_grad_() for _ in range(2))
+    return function, (*images, *(random(192, grad=True) for _ in range(3)))

@@ -55,3 +55,38 @@ def step_of_adamw_in_bf16() -> Made:
         return (p.float() * (1 - 1e-3) - 1e-4 * update).to(BF16), m, v
 
     return function, (random(1 << 24), random(1 << 24), random(1 << 24), torch.rand(1 << 24).to(BF16))
+
+
+@program()
+def step_of_lamb() -> Made:
+    def function(p, m, v):
+        update = m / (v.sqrt() + 1e-6) + 0.01 * p
+        size, of_update = p.norm(), update.norm()
+        return p - 1e-3 * torch.where((size > 0) & (of_update > 0), size / of_update, 1.0) * update
+
+    return function, (torch.randn(4097, 1025), torch.randn(4097, 1025), torch.rand(4097, 1025))
+
+
+@program()
+def step_of_adam_in_8_bits() -> Made:
+    def function(p, g, codes, scales):
+        m = 0.9 * (codes.float() / 127 * scales[:, None]) + 0.1 * g
+        largest = m.abs().amax(-1)
+        codes = (m / largest[:, None].clamp(min=1e-12) * 127).round().to(torch.int8)
+        return p - 1e-3 * m.sign() * m.abs().sqrt(), codes, largest
+
+    codes = torch.randint(-127, 128, (1 << 14, 256), dtype=torch.int8)
+    return function, (torch.randn(1 << 14, 256), torch.randn(1 << 14, 256), codes, torch.rand(1 << 14))
+
+
+@program()
+def step_of_adam_in_groups() -> Made:
+    def function(*tensors):
+        p, g, m, v = (list(tensors[first : first + 6]) for first in range(0, 24, 6))
+        m = torch._foreach_lerp(m, g, 0.1)
+        v = torch._foreach_add(torch._foreach_mul(v, 0.999), torch._foreach_mul(torch._foreach_mul(g, g), 0.001))
+        roots = torch._foreach_add(torch._foreach_sqrt(v), 1e-8)
+        return torch._foreach_sub(p, torch._foreach_mul(torch._foreach_div(m, roots), 1e-3)), m, v
+
+    sizes = (4096, 1024), (1024,), (50257, 96), (77, 333), (3, 3, 64, 64), (1,)
+    return function, tuple(torch.rand(*size) for _ in range(4) for size in sizes)

@@ -91,3 +91,68 @@ def interactions_of_fields() -> Made:
 @program()
 def one_hot_and_smoothing() -> Made:
     return lambda y: F.one_hot(y, 1000).float() * 0.9 + 1e-4, (indices(1000, 16384),)
+
+
+@program()
+def steps_of_lstm() -> Made:
+    def function(x, h, c, w):
+        steps = []
+        for t in range(4):
+            i, f, o, new = (x[:, t] + h @ w).chunk(4, -1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(new)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            steps.append(h)
+        return torch.stack(steps, 1), c
+
+    x, h, c = random(512, 4, 2048, grad=True), random(512, 512, grad=True), random(512, 512, grad=True)
+    return function, (x, h, c, (0.04 * torch.randn(512, 2048)).to(x.dtype).requires_grad_())
+
+
+@program()
+def steps_of_selective_scan() -> Made:
+    """Mamba's, unrolled."""
+
+    def function(x, dt, a, b, c):
+        state, steps = torch.zeros(8, 1536, 16, device=x.device), []
+        for t in range(6):
+            delta = F.softplus(dt[:, t])
+            state = state * torch.exp(delta[..., None] * a) + (delta * x[:, t])[..., None] * b[:, t, None]
+            steps.append((state * c[:, t, None]).sum(-1))
+        return torch.stack(steps, 1)
+
+    x, dt, b, c = (torch.randn(8, 6, size).requires_grad_() for size in (1536, 1536, 16, 16))
+    return function, (x, dt, -torch.rand(1536, 16), b, c)
+
+
+@program()
+def colours_along_rays() -> Made:
+    """Of radiance fields: what is seen through what comes before."""
+
+    def function(density, colour, distance):
+        opacity = 1 - torch.exp(-F.relu(density) * distance)
+        through = torch.cat((torch.ones_like(opacity[:, :1]), 1 - opacity + 1e-10), -1)
+        weights = opacity * torch.cumprod(through, -1)[:, :-1]
+        return (weights[..., None] * torch.sigmoid(colour)).sum(1), weights.sum(-1)
+
+    return function, (torch.randn(16384, 129), torch.randn(16384, 129, 3), torch.rand(16384, 129) * 0.1)
+
+
+@program()
+def neighbours_of_points() -> Made:
+    def function(x, near):
+        shape = near.shape[-1]
+        points = torch.gather(x[:, :, None].expand(-1, -1, shape, -1), 1, near[..., None].expand(-1, -1, -1, 3))
+        edges = torch.cat((points - x[:, :, None], x[:, :, None].expand_as(points)), -1)
+        return edges.amax(2), edges.var(2)
+
+    return function, (torch.randn(16, 2048, 3).requires_grad_(), indices(2048, 16, 2048, 20))
+
+
+@program()
+def lower_triangle_of_products() -> Made:
+    def function(x):
+        products = torch.bmm(x, x.transpose(1, 2))
+        i, j = torch.tril_indices(27, 27, -1, device=x.device)
+        return torch.cat((x[:, 0], products[:, i, j]), 1)
+
+    return function, (random(4096, 27, 64, grad=True),)
