@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -69,19 +71,24 @@ RUNS = {
     "two": [(20, 41), (3, 23)],
     "two, the second of one lane": [(36, 63), (0, 1)],
     "two, the first of one lane": [(99, 1), (0, 63)],
+    "two, the first of one vector": [(60, 32), (2, 32)],
+    "two that overlap": [(20, 40), (30, 24)],
     "three": [(0, 20), (70, 20), (0, 24)],
     "two that take turns": [(lane % 2 * 10 + lane, 1) for lane in range(64)],
 }
 
 
 @pytest.mark.parametrize("runs", RUNS)
-@pytest.mark.parametrize("type", ["bfloat16", "int8"])
-def test_columns_in_runs(compare, rng, bfloat16, type, runs):
+@pytest.mark.parametrize("type", ["bfloat16", "int8", "float32"])
+@pytest.mark.parametrize("are_off_elsewhere", [False, True])
+def test_columns_in_runs(compare, rng, bfloat16, type, runs, are_off_elsewhere):
     """Lanes that are off may lie anywhere."""
-    dtype, total, k, n = (bfloat16, np.float32, 70, 100) if type == "bfloat16" else (np.int8, np.int32, 70, 100)
+    dtype, total = {"bfloat16": (bfloat16, np.float32)}.get(type, (type, np.int32 if type == "int8" else np.float32))
+    k, n = 70, 100
     a, b = (rng.integers(-4, 5, shape).astype(dtype) for shape in ((16, k), (k, n)))
     table = np.concatenate([np.arange(first, first + count) for first, count in RUNS[runs]]).astype(np.int32)
-    table[4::5] = 10**8  # off
+    if are_off_elsewhere:
+        table[4::5] = 10**8
     args = [a, b, np.full((16, n), 77, total), table, k, n, 1]
     compare(product, args, {"FORM": "in a table", "BM": 16, "BN": 64, "BK": 32}, cpus=CPUS[:3], tolerance=0)
 
@@ -92,6 +99,16 @@ def test_two_runs_are_loaded_under_masks(lower_python, lower_module):
     llir = lower_module(lower_python(product, [x, x, c, table, 1, 1, 1], constexprs), cpu="znver4").llir
     function = llir[llir.index("define internal <64 x i8> @gather_words.") :]
     assert function[: function.index("\n}")].count("call <64 x i8> @llvm.masked.load") == 2
+
+
+@pytest.mark.parametrize("type", ["int8", "float32"])
+def test_runs_are_found_before_the_rows(lower_python, lower_module, type):
+    x, c, table = np.zeros(1, type), np.zeros(1, np.int32 if type == "int8" else type), np.zeros(1, np.int32)
+    constexprs = {"FORM": "wrapped", "BM": 16, "BN": 64, "BK": 32}
+    llir = lower_module(lower_python(product, [x, x, c, table, 1, 1, 1], constexprs), cpu="znver4").llir
+    kernel = next(text for text in llir.split("\ndefine ") if "@kernel.program(" in text.split("\n")[0])
+    branches = [part[: part.index("\n  br ")] for part in re.split(r"\nruns_then[.\d]*:", kernel)[1:]]
+    assert branches and all(branch.count("@llvm.masked.load") == 2 for branch in branches)
 
 
 @pytest.mark.parametrize(("form", "is_looked_at"), FORMS.items())

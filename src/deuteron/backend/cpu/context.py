@@ -49,16 +49,28 @@ class LoopStep:
     is_first: Value | None = None
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Where elements along a dimension lie, if `holds`: `count` one after the other, and all others `jump` bytes from
+    where they would be if they went on so.
+    """
+
+    holds: Value
+    count: Value
+    jump: Value
+
+
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
     known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
-    `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end, where
-    they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `read_directly`: whether a product needs no
-    copies of A, where only the loop's beginning knows. `computed_before`: whether an iteration of a product has been
-    computed before its loop. `repeated_products`: kinds of products that are functions.
+    `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end,
+    where they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `runs`: how its loads lie, if in
+    two runs. `read_directly`: whether a product needs no copies of A, where only the loop's beginning knows.
+    `computed_before`: whether an iteration of a product has been computed before its loop. `repeated_products`:
+    kinds of products that are functions.
     """
 
     module: Module
@@ -86,6 +98,7 @@ class Context:
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS
     lanes_on: Fragment | None = None
+    runs: Mapping[Operation, Runs] = field(default_factory=dict)
     lane_functions: set[str] = field(default_factory=set)
     limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
     last_spans: dict[Operation, Value] = field(default_factory=dict)

@@ -22,10 +22,11 @@ from dataclasses import replace
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.context import AxisIndex, Context, Runs, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
-from deuteron.backend.cpu.memory.distances import are_equally_far_apart
+from deuteron.backend.cpu.memory.distances import are_equally_far_apart, find_runs
+from deuteron.backend.cpu.memory.element_access import has_masked_moves
 from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import is_packed, write_packed, write_place
@@ -199,6 +200,8 @@ def _emit_two(ctx: Context, nest: Nest, condition: Value, first: Vectorisation, 
     entries, end = (b.block("regular"), b.block("irregular")), b.block("end")
     for entry, chosen in zip(entries, (first, second), strict=True):
         emitter.enter(entry)
+        if chosen is first.otherwise:
+            ctx.runs = _find_runs(ctx, nest, first)
         _emit_loops(ctx, nest, chosen)
         emitter.innermost().br(end)
         emitter.leave()
@@ -229,18 +232,35 @@ def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
 def _are_neighbours(ctx: Context, nest: Nest, chosen: Vectorisation) -> Value:
     """Whether the lanes of the loads that are taken to be of neighbours are."""
     axis = chosen.loaded_axis
-
-    def look_at(load: Operation, index: Index) -> Value:
-        entries: list[Axis] = [one_element(0)] * len(nest.shape)
-
-        def at(entry: Axis) -> AxisIndex:
-            return _at(index, [*entries[:axis], entry, *entries[axis + 1 :]])
-
-        distance = const("i64", byte_width(memory_type(element_type_of(load.result.type))))
-        return are_equally_far_apart(ctx, load.ptr, at, nest.shape[axis], distance)
-
-    conditions = [look_at(load, index) for load, index in chosen.neighbours.items()]
+    conditions = [
+        are_equally_far_apart(
+            ctx, load.ptr, _along(nest, axis, index), nest.shape[axis], const("i64", _loaded_bytes(load))
+        )
+        for load, index in chosen.neighbours.items()
+    ]
     return functools.reduce(ctx.emitter.innermost().and_, conditions)
+
+
+def _find_runs(ctx: Context, nest: Nest, chosen: Vectorisation) -> dict[Operation, Runs]:
+    """How the lanes lie of the loads that were taken to be of neighbours, where they are loaded under masks."""
+    axis = chosen.loaded_axis
+    if chosen.otherwise.axis != axis:
+        return {}
+    return {
+        load: find_runs(ctx, load.ptr, _along(nest, axis, index), nest.shape[axis], _loaded_bytes(load))
+        for load, index in chosen.neighbours.items()
+        if has_masked_moves(ctx.target, _loaded_bytes(load))
+    }
+
+
+def _along(nest: Nest, axis: int, index: Index) -> Callable[[Axis], AxisIndex]:
+    """The index of elements along a dimension, of the first ones along the others."""
+    entries: list[Axis] = [one_element(0)] * len(nest.shape)
+    return lambda entry: _at(index, [*entries[:axis], entry, *entries[axis + 1 :]])
+
+
+def _loaded_bytes(load: Operation) -> int:
+    return byte_width(memory_type(element_type_of(load.result.type)))
 
 
 def _first_of(ctx: Context, index: Index) -> AxisIndex:
@@ -257,7 +277,7 @@ def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     ctx.vectorisation = vectorisation
     _emit_along(loops, loops.order)
     ctx.tiles.clear()
-    ctx.vectorisation, ctx.lanes_on = ELEMENTS, None
+    ctx.vectorisation, ctx.lanes_on, ctx.runs = ELEMENTS, None, {}
 
 
 def _emit_along(loops: NestLoops, axes: Sequence[int]) -> None:

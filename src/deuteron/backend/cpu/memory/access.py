@@ -6,6 +6,7 @@
     a few elements apart       whole vectors, and shuffles (strided.py), where all lanes are on, else as others
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (by_lanes.py)
+    in two runs, if they are   two masked loads (contiguous.py), where that is known before their loops
     may wrap around            checked at run time where some lanes are off (wraps.py)
 
 A lane that is off is never accessed. Elements are as they lie in memory (`elements.memory_type`).
@@ -17,9 +18,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from deuteron.backend.cpu.algebra import as_vector
+from deuteron.backend.cpu.context import Runs
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.memory.by_lanes import gather, scatter
-from deuteron.backend.cpu.memory.contiguous import load_neighbours, store_neighbours
+from deuteron.backend.cpu.memory.contiguous import load_neighbours, load_runs, store_neighbours
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.lane_loops import scatter_lanes
 from deuteron.backend.cpu.memory.masks import all_of, if_full, if_on, mask_vector, reverse, reversed_mask
@@ -28,6 +30,15 @@ from deuteron.backend.cpu.memory.wraps import may_wrap, unless_wrapped
 from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.llvm.types import Value, const, vector_const, zero
 from deuteron.backend.math.vectors import any_lane
+
+
+def load_if_in_runs(access: Access, pointer: Vector, mask: Fragment | None, first: Value, runs: Runs) -> Value:
+    """The same, of lanes that mostly lie in two runs, from an address on."""
+    with access.b.if_(runs.holds, "runs") as branch:
+        branch.yield_(load_runs(access, first, runs, mask))
+        branch.otherwise()
+        branch.yield_(load(access, pointer, mask))
+    return branch.results[0]
 
 
 def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:

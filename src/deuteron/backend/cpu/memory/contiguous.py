@@ -1,4 +1,5 @@
 """Loads and stores of lanes whose elements follow one another; where some may be off, masked ones, or lane by lane.
+Loads, too, of those that lie in two such runs, as columns that wrap around do.
 
 Processors fetch ahead what loads without a mask read one after the other: on a Zen 5 masked loads alone read memory
 at 35 GB/s, others at 60. So loads have no mask where all lanes are on, which is tested. Stores are masked where that
@@ -7,12 +8,13 @@ takes no more instructions.
 
 from __future__ import annotations
 
+from deuteron.backend.cpu.context import Runs
 from deuteron.backend.cpu.fragment import Fragment, Uniform
 from deuteron.backend.cpu.memory.by_lanes import consecutive, gather, scatter
 from deuteron.backend.cpu.memory.element_access import Access
-from deuteron.backend.cpu.memory.masks import is_full, is_tested_by_lanes
+from deuteron.backend.cpu.memory.masks import is_full, is_tested_by_lanes, mask_vector
 from deuteron.backend.cpu.memory.streaming import can_stream, store_streaming
-from deuteron.backend.llvm.types import Value, vector, zero
+from deuteron.backend.llvm.types import Value, const, vector, vector_const, zero
 from deuteron.backend.math.vectors import any_lane
 
 
@@ -47,6 +49,19 @@ def _load_unless_empty(access: Access, first: Value, mask: Value) -> Value:
         branch.otherwise()
         branch.yield_(zero(type))
     return branch.results[0]
+
+
+def load_runs(access: Access, first: Value, runs: Runs, mask: Fragment | None) -> Value:
+    """Of lanes of which the first one is there, and no more than `runs.count` follow before the others; none of them
+    where that is not positive.
+    """
+    b, lanes, type = access.b, access.lanes, vector(access.type, access.lanes)
+    others = b.umin(b.sub(runs.count, const("i32", 1)), const("i32", lanes - 1))
+    are_first = b.icmp("ule", vector_const("i8", range(lanes)), b.splat(b.trunc(others, "i8"), lanes))
+    on = mask_vector(access, mask)
+    found = b.masked_load(type, first, access.num_bytes, b.and_(on, are_first))
+    are_second = b.and_(on, b.xor(are_first, const(on.type, True)))
+    return b.masked_load(type, b.gep("i8", first, runs.jump), access.num_bytes, are_second, found)
 
 
 def store_neighbours(

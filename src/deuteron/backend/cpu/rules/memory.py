@@ -8,8 +8,8 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.aliasing.points_to import is_argument
 from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, known_truth, lanes_of, level_of
+from deuteron.backend.cpu.context import AxisIndex, Context, Runs
+from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, Vector, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.memory import access
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
@@ -62,7 +62,11 @@ def load(
     check_access(ctx, op, index, level, pointer, mask)
     if op.is_volatile.value.data:
         at.b.fence('syncscope("singlethread") seq_cst')
-    bits = access.load(at, pointer, mask)
+    if op in ctx.runs and isinstance(pointer, Vector):
+        first = _neighbours(ctx, op, index, lanes).base
+        bits = access.load_if_in_runs(at, pointer, mask, first, _runs_from(ctx, op, index))
+    else:
+        bits = access.load(at, pointer, mask)
     loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), level)
     if other is None or _is_zero(other):
         return loaded
@@ -73,6 +77,12 @@ def _neighbours(ctx: Context, op: Operation, index: AxisIndex, lanes: int) -> Fr
     """The addresses of lanes that are known to be neighbours."""
     first = ctx.evaluate(op.ptr, tuple(entry and Axis(entry.start, 1, entry.level) for entry in index))
     return Affine(first.value, byte_width_of(pointee_of(op.ptr.type)), lanes, first.level)
+
+
+def _runs_from(ctx: Context, op: Operation, index: AxisIndex) -> Runs:
+    """Of lanes that lie in two runs those from the first one on that is loaded."""
+    runs, (axis,) = ctx.runs[op], [entry for entry in index if entry and entry.lanes > 1]
+    return replace(runs, count=ctx.emitter.at(axis.level).sub(runs.count, axis.start))
 
 
 def store_tile(
