@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import numpy as np
+import pytest
 
 import deuteron as triton
 import deuteron.compat  # noqa: F401
@@ -54,3 +55,34 @@ def test_one_step(draw, poisoned, check):
     swap_kernel[(1,)](x, out, N=16)
     halves, pairs = np.sort(x.reshape(2, 8), axis=0), -np.sort(-x.reshape(8, 2).astype(np.int64), axis=1)
     check(out, np.concatenate([halves.ravel(), pairs.ravel()]))
+
+
+@triton.jit
+def argsort_kernel(x_ptr, values_ptr, places_ptr, N: tl.constexpr, DESCENDING: tl.constexpr):
+    """As of Triton 3.0: pairs by their slices, exchanged as bits, in runs that turn with `_indicator(n, stage, 1)`."""
+    n_dims: tl.constexpr = _log2(N)
+    x = tl.reshape(tl.load(x_ptr + tl.arange(0, N)), [2] * n_dims)
+    places = tl.reshape(tl.arange(0, N), [2] * n_dims)
+    for stage in tl.static_range(1, n_dims + 1):
+        turned = standard._indicator(n_dims, stage, 1) if stage < n_dims else DESCENDING
+        for step in tl.static_range(stage):
+            j: tl.constexpr = stage - 1 - step
+            bits = standard._cast_to_int(x)
+            low, high = standard._take_slice(bits, n_dims, j, 0), standard._take_slice(bits, n_dims, j, 1)
+            is_swapped = (low.to(x.dtype, bitcast=True) > high.to(x.dtype, bitcast=True)) ^ (turned != 0)
+            x = (bits ^ tl.where(is_swapped, low ^ high, 0)).to(x.dtype, bitcast=True)
+            first = standard._take_slice(places, n_dims, j, 0)
+            places ^= tl.where(is_swapped, first ^ standard._take_slice(places, n_dims, j, 1), 0)
+    tl.store(values_ptr + tl.arange(0, N), tl.reshape(x, [N]))
+    tl.store(places_ptr + tl.arange(0, N), tl.reshape(places, [N]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_argsort_by_slices(draw, poisoned, check, dtype):
+    x = draw(dtype, 32)
+    for descending in (0, 1):
+        values, places = poisoned(dtype, 32), poisoned("int32", 32)
+        argsort_kernel[(1,)](x, values, places, N=32, DESCENDING=descending)
+        expected = np.sort(x)[:: -1 if descending else 1]
+        check(values, expected, ulps=0)
+        check(x[places], expected, ulps=0)

@@ -22,6 +22,8 @@ from deuteron.language.sorting import sort, topk
 from deuteron.language.source_functions import constexpr_function
 from deuteron.language.types import int32
 
+get_int_dtype = CORE_NAMES["get_int_dtype"]
+
 
 @constexpr_function
 def is_power_of_two(number: Any) -> bool:
@@ -52,9 +54,26 @@ def smaller_of_pairs(value1, index1, value2, index2, tie_break_left):
 
 
 @Function
-def indicator(n_dims: constexpr, j: constexpr):
-    """0 and 1 along one of many dimensions of extent 2, counted from the last."""
-    return reshape(arange(0, 2), (1,) * (n_dims - j - 1) + (2,) + (1,) * j)
+def indicator(n_dims: constexpr, j: constexpr, place: constexpr = constexpr(1)):  # noqa: B008
+    """0 and 1 along one of many dimensions of extent 2, counted from the last; for place 0, of Triton 3.2, 1 and 0."""
+    places = arange(0, 2) ^ (1 - place)
+    return reshape(places, (1,) * (n_dims - j - 1) + (2,) + (1,) * j)
+
+
+@Function
+def take_slice(x, n_dims: constexpr, j: constexpr, place: constexpr, keep_dim: constexpr = constexpr(True)):  # noqa: B008
+    """The elements at a place of a dimension of extent 2, counted from the last, which stays with extent 1."""
+    kept = where(indicator(n_dims, j, place) != 0, x, 0)
+    return reductions.sum(kept, n_dims - 1 - j, keep_dim, x.dtype)
+
+
+@Function
+def cast_to_int(x):
+    """The bits of a float as an integer; integers are as they are."""
+    if x.dtype.is_floating():
+        return x.to(get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True)
+    else:  # noqa: RET505
+        return x
 
 
 @Function
@@ -104,10 +123,12 @@ STANDARD_NAMES = {
     "_get_flip_dim": flip_dim,
     "_get_sort_dim": flip_dim,
     "_indicator": indicator,
+    "_take_slice": take_slice,
+    "_cast_to_int": cast_to_int,
     "_compare_and_swap": compare_and_swap,
     "_bitonic_merge": bitonic_merge,
     "_bitonic_merge_hypercube": bitonic_merge,
-    "_get_int_dtype": CORE_NAMES["get_int_dtype"],
+    "_get_int_dtype": get_int_dtype,
     "_pick_sum_dtype": sum_type,
     "sort_impl": sort_impl,
     "_unwrap_if_constexpr": unwrap_if_constexpr,
