@@ -65,6 +65,12 @@ def segmented(flag, value, other_flag, other):
 
 
 @triton.jit
+def last_large(a, b):
+    """One order is like the other where no number is large."""
+    return tl.where(b > 500, b, tl.where(a > 500, a, tl.maximum(a, b)))
+
+
+@triton.jit
 def branched(a, b):
     if a > b:
         b = a
@@ -94,6 +100,7 @@ def kernel(p, combine: tl.constexpr, count: tl.constexpr):
         (left, 1, True),
         (subtract, 1, True),
         (segmented, 2, True),
+        (last_large, 1, True),
     ],
 )
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i32"])

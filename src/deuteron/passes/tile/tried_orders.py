@@ -3,10 +3,10 @@
     lambda a, b: where(a > b, a, b)     True
     lambda a, b: b                      False
 
-It is run on pairs of random numbers, in both orders. Where two of them are equal any order will do, as between equal
-values of an argmax; results that differ by rounding are alike. Operands that are never negative, which counts of
-elements are, are tried so if what the function makes of them is not negative either: `n1 / max(n0 + n1, 1)` is a part
-of counts alone.
+It is run on pairs of random numbers, and of those beside larger ones that the function has, in both orders. Where two
+of them are equal any order will do, as between equal values of an argmax; results that differ by rounding are alike.
+Operands that are never negative, which counts of elements are, are tried so if what the function makes of them is not
+negative either: `n1 / max(n0 + n1, 1)` is a part of counts alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from deuteron.interpreter.allocation import Memory
 from deuteron.interpreter.executor import Executor
 from deuteron.interpreter.region import function_of
 from deuteron.interpreter.values import dtype_of, round_float
+from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp
 
 SAMPLES = 128
@@ -41,15 +43,16 @@ def gives_the_same(op: ReduceOp) -> bool:
     types = [src.type for src in op.srcs]
     try:
         with np.errstate(all="ignore"):
-            return _gives_the_same(run, types, [is_never_negative(src) for src in op.srcs])
+            return _gives_the_same(run, types, [is_never_negative(src) for src in op.srcs], _large_constants(op))
     except DeuteronError:
         return False
 
 
-def _gives_the_same(run: Function, types: Sequence[Attribute], are_counts: Sequence[bool]) -> bool:
+def _gives_the_same(
+    run: Function, types: Sequence[Attribute], are_counts: Sequence[bool], constants: Sequence[float]
+) -> bool:
     """Whether it does where some operands are never negative, or where any may be if it makes negative ones of them."""
-    rng = np.random.default_rng(0)
-    pairs = [_pairs(rng, type, is_count) for type, is_count in zip(types, are_counts, strict=True)]
+    pairs = _pairs_of_each(types, are_counts, constants)
     lhs, rhs = [list(side) for side in zip(*pairs, strict=True)]
     one, other = run([*lhs, *rhs]), run([*rhs, *lhs])
     if any(
@@ -57,8 +60,29 @@ def _gives_the_same(run: Function, types: Sequence[Attribute], are_counts: Seque
         for results in (one, other)
         for result, is_count in zip(results, are_counts, strict=True)
     ):
-        return _gives_the_same(run, types, [False] * len(types))
+        return _gives_the_same(run, types, [False] * len(types), constants)
     return _are_alike(one, other, [*lhs, *rhs])
+
+
+def _large_constants(op: ReduceOp) -> list[float]:
+    """The numbers that its function has, wherever they are made, of those that are not among the others."""
+    values = {operand for inner in nested_ops(op)[1:] for operand in inner.operands}
+    numbers = {float(number) for value in values if (number := constant_value(value)) is not None}
+    return sorted(number for number in numbers if abs(number) > SAMPLES // 2)
+
+
+def _pairs_of_each(
+    types: Sequence[Attribute], are_counts: Sequence[bool], constants: Sequence[float]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each operand pairs of elements that differ: small whole numbers in one half, any in the other; and as many
+    neighbours of constants, if there are any.
+    """
+    rng = np.random.default_rng(0)
+    of_each = [_pairs(rng, type, is_count) for type, is_count in zip(types, are_counts, strict=True)]
+    if not constants:
+        return of_each
+    more = [_beside(rng, *one, constants) for one in zip(types, are_counts, of_each, strict=True)]
+    return [tuple(np.concatenate([pairs, near], axis=1)) for pairs, near in zip(of_each, more, strict=True)]
 
 
 def _pairs(rng: np.random.Generator, type: Attribute, is_count: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -73,6 +97,25 @@ def _pairs(rng: np.random.Generator, type: Attribute, is_count: bool) -> tuple[n
     if dtype.kind == "f":
         numbers = round_float(numbers * np.where(abs(numbers) > 2, 0.71, 1.0), type)
     return tuple(numbers.astype(dtype))
+
+
+def _beside(
+    rng: np.random.Generator, type: Attribute, is_count: bool, others: Tiles, constants: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of different numbers beside constants; others again, where a type has none of them."""
+    dtype = dtype_of(type)
+    near = np.array([about for number in constants for about in (number - 1, number, number + 1, 2 * number)])
+    near = near[near >= 0] if is_count else near
+    with np.errstate(all="ignore"):
+        if dtype.kind == "f":
+            near = round_float(near, type)
+        elif dtype.kind == "i":
+            near = near[(near >= np.iinfo(dtype).min) & (near <= np.iinfo(dtype).max)]
+        near = np.unique(near[np.isfinite(near)].astype(dtype))
+    if dtype.kind == "b" or len(near) < 2:
+        return others
+    first = rng.integers(0, len(near), SAMPLES)
+    return near[first], near[(first + rng.integers(1, len(near), SAMPLES)) % len(near)]
 
 
 def _are_alike(one: Tiles, other: Tiles, operands: Tiles) -> bool:
