@@ -24,7 +24,7 @@ from deuteron.backend.native_launch import MISSING
 from deuteron.language.function import Parameter
 from deuteron.language.types import dtype
 from deuteron.runtime.grid import check_extents, grid_of, raise_located
-from deuteron.runtime.specialise import Specialiser, constexpr_token, takes_arrays, with_alignment
+from deuteron.runtime.specialise import Specialiser, constexpr_token, is_its_own_token, takes_arrays, with_alignment
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -43,7 +43,7 @@ _EXAMPLES: dict[str, tuple[Any, ...]] = {
     "i64_16": (1 << 31, 1 << 40, 1 << 62),
 }
 
-numbers = Numbers(constexpr_token)
+numbers = Numbers(constexpr_token, is_its_own_token)
 numbers.compare_by_identity(dtype)
 
 

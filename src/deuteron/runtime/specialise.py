@@ -13,6 +13,8 @@ tokens are the key of the compiled kernel, so they are made by one look-up of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from deuteron.backend.arguments import SCALAR_TYPES
@@ -23,6 +25,7 @@ from deuteron.errors import IntegerTooLarge, LaunchError
 from deuteron.language.constant import constexpr, rebuild
 from deuteron.language.function import Function, Parameter
 from deuteron.language.signature import part_names
+from deuteron.language.stable_text import stable_repr
 from deuteron.language.types import dtype
 
 Token = str | tuple
@@ -51,7 +54,17 @@ def _hashable(value: Any) -> tuple:
     if kind.__hash__ is None:
         way_out = ": drop tl.constexpr from an array" if hasattr(value, "__array_interface__") else f", got {value!r}"
         raise LaunchError(f"a constexpr must be hashable, got a value of type '{kind.__name__}'{way_out}")
-    return (kind, value)
+    return (kind, value) if is_its_own_token(kind) else (kind, value, stable_repr(value))
+
+
+def is_its_own_token(kind: type) -> bool:
+    """Whether objects of a class are equal only where they mean the same to a kernel, and stay what they are. Others
+    are told apart by what they hold: a float of NumPy equals one of the other sign, an object may have been changed.
+    """
+    return kind in _EXACT or issubclass(kind, Function | dtype | Enum)
+
+
+_EXACT = frozenset((int, bool, str, bytes, type(None), FunctionType, BuiltinFunctionType))
 
 
 def _integer(value: int) -> tuple[Token, int]:

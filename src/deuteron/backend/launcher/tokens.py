@@ -1,6 +1,6 @@
 """The numbers that the machine code knows tokens and constants by.
 
-    numbers = Numbers(constexpr_token)
+    numbers = Numbers(constexpr_token, is_its_own_token)
     numbers.of("i32:16")                7; the same number for the life of the process
     numbers.of("*fp32:16")              13, and *fp32 is 12, !*fp32 is 14, !*fp32:16 is 15
     numbers.of_constant(128)            (BY_INTEGER, 128)
@@ -24,8 +24,8 @@ _SINGLETONS = (None, True, False)
 class Numbers:
     """Tokens, texts, and the classes whose objects are compared by identity, as dictionaries that the code reads."""
 
-    def __init__(self, constant_token: Callable[[Any], tuple[Any, Any]]):
-        self.constant_token = constant_token
+    def __init__(self, constant_token: Callable[[Any], tuple[Any, Any]], is_its_own_token: Callable[[type], bool]):
+        self.constant_token, self.is_its_own_token = constant_token, is_its_own_token
         self.tokens: dict[Any, int] = {}
         self.strings: dict[str, int] = {}
         self.identities: dict[type, bool] = {}
@@ -72,7 +72,9 @@ class Numbers:
         """Whether objects of a class are equal to themselves alone, so that their token is as good as their address."""
         if kind in self.identities:
             return True
-        if kind.__eq__ is not object.__eq__ or kind.__hash__ is not object.__hash__ or kind in (int, float, str):
+        if kind in (int, float, str) or not self.is_its_own_token(kind):
+            return False
+        if kind.__eq__ is not object.__eq__ or kind.__hash__ is not object.__hash__:
             return False
         self.identities[kind] = True
         return True
