@@ -83,6 +83,78 @@ CASES = {
 }
 
 
+TABLE = {"width": 3}
+LENGTHS = np.arange(4)
+
+
+class Limits:
+    def __init__(self):
+        self.most = 8
+
+    def twice(self):
+        return 2 * self.most
+
+
+limits = Limits()
+
+
+def inner():
+    return 5
+
+
+def outer():
+    return inner()
+
+
+@deuteron.constexpr_function
+def from_table():
+    return TABLE["width"]
+
+
+@deuteron.constexpr_function
+def from_array():
+    return int(LENGTHS[1])
+
+
+@deuteron.constexpr_function
+def from_object():
+    return limits.twice()
+
+
+@deuteron.constexpr_function
+def from_functions():
+    return outer()
+
+
+@deuteron.jit
+def with_called(out_ptr, WHICH: tl.constexpr):
+    if WHICH == "table":
+        tl.store(out_ptr, from_table())
+    elif WHICH == "array":
+        tl.store(out_ptr, from_array())
+    elif WHICH == "object":
+        tl.store(out_ptr, from_object())
+    elif WHICH == "functions":
+        tl.store(out_ptr, from_functions())
+    elif WHICH == "list":
+        tl.store(out_ptr, HELD[0])
+    else:
+        other = Settings
+        tl.store(out_ptr, other.BIAS)
+
+
+HELD = tl.constexpr([1, 2])
+CHANGES = {
+    "table": (lambda patch: patch.setitem(TABLE, "width", 4), r"TABLE\['width'\]"),
+    "array": (lambda patch: np.put(LENGTHS, 1, 7), r"LENGTHS\[\.\.\.\]"),
+    "object": (lambda patch: patch.setattr(limits, "most", 9), r"limits\.most"),
+    "method": (lambda patch: patch.setattr(Limits, "twice", lambda self: 0), r"limits\.twice"),
+    "functions": (lambda patch: patch.setattr(HERE, "inner", lambda: 6), "inner"),
+    "list": (lambda patch: HELD.value.reverse(), r"HELD\[[01]\]"),
+    "class": (lambda patch: patch.setattr(Settings, "BIAS", tl.constexpr(7)), r"Settings\.BIAS"),
+}
+
+
 def fresh(kernel):
     """The kernel as if it had just been defined."""
     return deuteron.jit(kernel.fn)
@@ -108,6 +180,22 @@ def test_what_has_changed_since_a_kernel_was_compiled_is_an_error(executor, monk
     with pytest.raises(UsageError, match=rf"'{name}', which kernel '{kernel.__name__}' uses, has changed"):
         kernel[(1,)](out, **given)
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("launches", [1, 4])
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_has_changed_within_a_value_is_an_error(executor, monkeypatch, case, launches):
+    """It is the same object, also for a launch without Python."""
+    change, name = CHANGES[case]
+    kernel, out, which = fresh(with_called), np.zeros(1, np.int32), "object" if case == "method" else case
+    for _ in range(launches):
+        kernel[(1,)](out, which)
+    change(monkeypatch)
+    with pytest.raises(UsageError, match=rf"'{name}', which kernel 'with_called' uses, has changed"):
+        kernel[(1,)](out, which)
+    monkeypatch.undo()
+    LENGTHS[:], HELD.value[:] = range(4), (1, 2)
+    kernel[(1,)](out, which)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.stable_text import is_array, members_of, stable_repr, state_of
 
 _MISSING = object()
 _PACKAGE = __name__.partition(".")[0]
@@ -50,13 +50,43 @@ class _Attributes:
         return getattr(self.owner, name, default)
 
 
+class _Items:
+    """A list or a tuple as a namespace."""
+
+    def __init__(self, owner: Sequence[Any]):
+        self.owner = owner
+
+    def get(self, index: int, default: Any) -> Any:
+        return self.owner[index] if index < len(self.owner) else default
+
+
+class _Members:
+    """What a class itself defines, as a namespace."""
+
+    def __init__(self, owner: type):
+        self.owner = owner
+
+    def get(self, name: str, default: Any) -> Any:
+        return vars(self.owner).get(name, default)
+
+
+class _Elements:
+    """A NumPy array as a namespace, of which the text of all elements is asked for."""
+
+    def __init__(self, owner: Any):
+        self.owner = owner
+
+    def get(self, name: str, default: Any) -> Any:
+        return stable_repr(self.owner)
+
+
 class Reference(NamedTuple):
     """A name, or a dotted one, what it meant, and where that was found."""
 
     name: str
     value: Any
-    namespace: Mapping[str, Any] | _Cell | _Attributes
-    key: str
+    namespace: Mapping[Any, Any] | _Cell | _Attributes | _Items | _Members | _Elements
+    key: Any
     is_owner: bool = False  # only attributes of it are used, which are references of their own
 
     def current(self) -> Any:
@@ -75,7 +105,7 @@ class Reference(NamedTuple):
         return "closure variable" if isinstance(self.namespace, _Cell) else "global variable"
 
     @property
-    def place(self) -> tuple[int, str]:
+    def place(self) -> tuple[int, Any]:
         """Equal for what is found in one place."""
         return id(getattr(self.namespace, "owner", self.namespace)), self.key
 
@@ -143,25 +173,56 @@ def is_value(value: Any) -> bool:
     return not isinstance(value, ModuleType | type | FunctionType | BuiltinFunctionType)
 
 
-def watched(references: Iterable[Reference]) -> Iterator[Reference]:
-    """The references to data and functions of the language, and what constexprs hold; not those to Deuteron's own."""
-    for reference in references:
-        if reference.is_own:
-            continue
-        if is_value(reference.value) or hasattr(reference.value, "class_key"):
-            yield reference
-        if isinstance(reference.value, constexpr):
-            held = vars(reference.value)
-            yield Reference(reference.name, held["value"], held, "value")
+def with_parts(reference: Reference) -> Iterator[Reference]:
+    """A reference, and those to all in its value that may be changed: attributes, items, members of classes."""
+    seen: dict[int, Any] = {}
+    waiting = [reference]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if id(each.value) not in seen:
+            seen[id(each.value)] = each.value
+            waiting.extend(_parts(each.name, each.value))
 
 
-def holder(reference: Reference) -> tuple[str, Any]:
-    """How a reference is looked up, and in what: as "item" of a dictionary, "subscript", "attribute" or in a "cell"."""
+def _parts(name: str, value: Any) -> Iterator[Reference]:
+    if isinstance(value, constexpr):
+        yield Reference(name, value.value, vars(value), "value")
+    elif is_array(value):
+        yield Reference(f"{name}[...]", stable_repr(value), _Elements(value), "")
+    elif isinstance(value, type):
+        yield from _parts_of_class(name, value)
+    else:
+        yield from _items(name, value)
+        yield from (Reference(f"{name}.{key}", item, _Attributes(value), key) for key, item in state_of(value).items())
+        yield from _parts_of_class(name, type(value))
+
+
+def _items(name: str, value: Any) -> Iterator[Reference]:
+    if isinstance(value, dict):
+        yield from (Reference(f"{name}[{key!r:.20}]", item, value, key) for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        yield from (Reference(f"{name}[{index}]", item, _Items(value), index) for index, item in enumerate(value))
+
+
+def _parts_of_class(name: str, cls: type) -> Iterator[Reference]:
+    for base, key, member in members_of(cls):
+        yield Reference(f"{name}.{key}", member, _Members(base), key)
+
+
+def holder(reference: Reference) -> tuple[str | None, Any]:
+    """How a reference is looked up, and in what: as "item" of a dictionary, "subscript", "attribute", in a "cell", or
+    in no such way.
+    """
     namespace = reference.namespace
     if isinstance(namespace, _Cell):
         return "cell", namespace.owner
     if isinstance(namespace, _Attributes):
         return "attribute", namespace.owner
+    if isinstance(namespace, _Elements):
+        return None, namespace.owner
+    if isinstance(namespace, _Items | _Members):
+        return "subscript", vars(namespace.owner) if isinstance(namespace, _Members) else namespace.owner
     return ("item" if type(namespace) is dict else "subscript"), namespace
 
 

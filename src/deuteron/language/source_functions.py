@@ -28,9 +28,9 @@ from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.place_in_file import PlaceInFile
-from deuteron.language.references import Name, Reference, find_references, is_value, names_in, watched
+from deuteron.language.references import Name, Reference, find_references, is_value, names_in, with_parts
 from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
-from deuteron.language.stable_text import parts_of, stable_repr
+from deuteron.language.stable_text import is_of_users, parts_of, stable_repr
 
 
 class SourceFunction(ByName, PlaceInFile):
@@ -138,7 +138,8 @@ class SourceFunction(ByName, PlaceInFile):
 
     def watched(self) -> tuple[Reference, ...]:
         """What must not change once this function, with all that it uses, is compiled."""
-        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
+        counting = (reference for fn in _with_dependencies(self) for reference in _watched(fn))
+        return tuple(part for reference in counting for part in with_parts(reference))
 
 
 class KernelClass:
@@ -256,6 +257,17 @@ def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
             yield reference.name, reference.value
     parameters = inspect.signature(fn.fn).parameters.values()
     yield from ((f"{each.name}=", each.default) for each in parameters if each.default is not each.empty)
+
+
+def _watched(fn: SourceFunction) -> Iterator[Reference]:
+    """The references to what counts in a compiled kernel; not to what is Deuteron's own or Python's, which stays."""
+    for reference in fn.references:
+        value = reference.value
+        is_of_program = not isinstance(value, type) or is_of_users(value)
+        is_only_owner = reference.is_owner and _has_members(value)
+        is_data = is_value(value) or isinstance(value, type | ModuleType) or _is_function_for(fn, value)
+        if is_data and is_of_program and not (is_only_owner or reference.is_own):
+            yield reference
 
 
 def _has_members(value: Any) -> bool:

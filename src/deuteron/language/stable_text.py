@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from deuteron.language.constant import constexpr
@@ -68,10 +68,10 @@ def _text_of(value: Any) -> str:
 def _object_text(value: Any) -> str:
     kind = type(value)
     if is_of_users(kind):
-        return f"<{_content_text(value)} {_text_of_dict(_state(value))} of {stable_repr(kind)}>"
-    if kind.__name__ == "ndarray" and not value.dtype.hasobject:
+        return f"<{_content_text(value)} {_text_of_dict(state_of(value))} of {stable_repr(kind)}>"
+    if is_array(value):
         return f"<{value.dtype!r} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}>"
-    if kind.__name__ == "SimpleNamespace":
+    if isinstance(value, SimpleNamespace):
         return f"SimpleNamespace{_text_of_dict(vars(value))}"
     return _content_text(value)
 
@@ -111,12 +111,19 @@ def _text_of_dict(items: dict[Any, Any]) -> str:
     return f"{{{', '.join(f'{stable_repr(key)}: {stable_repr(item)}' for key, item in items.items())}}}"
 
 
-def _state(value: Any) -> dict[str, Any]:
-    """The attributes that an object itself has."""
+def state_of(value: Any) -> dict[str, Any]:
+    """The attributes that an object of a user's class itself has."""
+    if not (is_of_users(type(value)) or isinstance(value, SimpleNamespace)) or isinstance(value, FunctionType | type):
+        return {}
     slots = (getattr(cls, "__slots__", ()) for cls in type(value).__mro__)
     names = (name for each in slots for name in ((each,) if isinstance(each, str) else each))
     found = {name: getattr(value, name) for name in names if name != "__dict__" and hasattr(value, name)}
     return {**found, **getattr(value, "__dict__", {})}
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of NumPy whose bytes say all."""
+    return type(value).__name__ == "ndarray" and not value.dtype.hasobject
 
 
 def _class_text(cls: type) -> str:
@@ -156,7 +163,8 @@ def parts_of(value: Any) -> Iterator[Any]:
         elif isinstance(value, _CONTAINERS):
             yield from value
         if is_of_users(type(value)):
-            yield from (type(value), *_state(value).values())
+            yield type(value)
+        yield from state_of(value).values()
 
 
 def _data_of_class(cls: type) -> Iterator[tuple[str, Any]]:
@@ -178,6 +186,13 @@ def _members(cls: type) -> dict[str, Any]:
     """What a class, and those that it derives from, define, by sorted name."""
     bases = (base for base in reversed(cls.__mro__) if is_of_users(base))
     return dict(sorted({name: member for base in bases for name, member in vars(base).items()}.items()))
+
+
+def members_of(cls: type) -> Iterator[tuple[type, str, Any]]:
+    """What of a user's class a kernel depends on: the data and the functions, with the class that defines each."""
+    counting = {*_functions_of_class(cls), *(name for name, _ in _data_of_class(cls))}
+    for base in filter(is_of_users, cls.__mro__):
+        yield from ((base, name, member) for name, member in vars(base).items() if name in counting)
 
 
 def _function_in(member: Any) -> Any:
