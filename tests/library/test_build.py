@@ -137,6 +137,8 @@ x is an address or an array, got True
 x is an address or an array, got [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ...]
 there is no algorithm of this number
 no algorithm has these values
+BLOCK is a whole number, got '64'
+stream is CPU, None or a stream's address (of torch's, its cuda_stream), got 'cpu'
 """
 
 
@@ -160,6 +162,8 @@ def test_a_program_in_python(project: Project):
         "    except (TypeError, OverflowError, ValueError) as error:\n        print(error)\n"
         "try:\n    norms.scale(x, 2.0, 69, algo_id=1 << 32)\nexcept norms.Error as error:\n    print(error)\n"
         "try:\n    norms.scale_select(BLOCK=(1 << 64) + 64)\nexcept LookupError as error:\n    print(error)\n"
+        "for wrong in (lambda: norms.scale_select(BLOCK='64'), lambda: norms.scale(x, 2.0, 69, stream='cpu')):\n"
+        "    try:\n        wrong()\n    except TypeError as error:\n        print(error)\n"
         "half = x.astype(np.float16)\nhalf.flags.writeable = False\n"
         "norms.rms_norm_fp16(half, x.view(np.int16), np.int32(8), np.int64(2))\n"
         "norms.scale(x.ctypes.data, 2.0, 1)\n"

@@ -26,6 +26,7 @@ from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.library.c_code import library_digest
 
 _VALUE_CTYPES = {"int64_t ": "ctypes.c_int64", "double ": "ctypes.c_double", "const char *": "ctypes.c_char_p"}
+_WANTED = {"int64_t ": "_wanted_whole", "double ": "_wanted_real", "const char *": "_wanted_text"}
 _WHOLE = {type.signature for type in INTEGERS if type.bits > 1}
 _TEMPLATE = "library.py.txt"
 _RESERVED = defined_names(_TEMPLATE).union(keyword.kwlist, ("stream", "algo_id", "arguments"))
@@ -60,7 +61,7 @@ def _function(name: str, algos: Algos, digest: str) -> str:
         constants="".join(_constants(name, algos)),
         head=head,
         asked=", ".join([*names, "algo_id=algo_id or 0", "stream=stream"]),
-        arguments=", ".join(["stream", *values]),
+        arguments=", ".join(["_stream(stream)", *values]),
         **_select(algos),
     )
 
@@ -76,7 +77,7 @@ def _checked(name: str, algos: Algos, digest: str, head: str, values: Sequence[s
         symbol=symbol(digest, f"{name}_checked"),
         types=", ".join(f"ctypes.{type}" for type in (*types, "c_int", "c_char_p", "c_uint64")),
         head=head,
-        arguments=", ".join(["stream", *values, *(f"_size({array})" for array in arrays)]),
+        arguments=", ".join(["_stream(stream)", *values, *(f"_size({array})" for array in arrays)]),
     )
 
 
@@ -84,7 +85,7 @@ def _select(algos: Algos) -> dict[str, str]:
     """What the function that finds an algorithm takes, in Python and for C."""
     values = values_of(algos)
     names = [_python_name(value.c_name) for value in values]
-    passed = (f"{'_text' if v.is_text else '_number'}({name})" for v, name in zip(values, names, strict=True))
+    passed = (f"{_WANTED[value.c_type]}({name}, {name!r})" for value, name in zip(values, names, strict=True))
     return {
         "select_types": ", ".join(_VALUE_CTYPES[value.c_type] for value in values),
         "select_head": ", ".join(["*", *(f"{name}=None" for name in names)]),

@@ -108,7 +108,8 @@ def merge(into: Path, paths: tuple[Path, ...]) -> None:
         merged = merge_into(into, kernel, [choice for _, tuned in read for choice in tuned.choices])
     except OSError as error:
         raise UsageError(f"cannot write '{into}': {error.strerror or error}") from None
-    click.echo(f"{into}: {len(merged.choices)} choices of {kernel}", err=True)
+    number = len(merged.choices)
+    click.echo(f"{into}: {number} choice{'s' * (number != 1)} of {kernel}", err=True)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
