@@ -112,7 +112,11 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
         {"-t": "cuda:75"},
         "error: unknown target 'cuda:75': Deuteron compiles for cuda:80, cuda:86, cuda:89, cuda:90, cuda:100, cuda:120",
     ),
-    "warps": ({"-w": "3"}, "error: num_warps must be a power of two from 1 to 32, got 3"),
+    "warps": ({"-w": "3"}, "error: num_warps must be a power of two from 1 to 1024, got 3"),
+    "warps of a GPU": (
+        {"-w": "64", "-t": "cuda:90"},
+        "error: num_warps must be a power of two from 1 to 32, got 64",
+    ),
     "stages": ({"-ns": "-1"}, "error: num_stages must be a whole number, 0 or more, got -1"),
     "blocks": ({"--num-ctas": "3"}, "error: num_ctas must be a power of two from 1 to 8, got 3"),
     "blocks on a GPU without clusters": (

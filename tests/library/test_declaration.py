@@ -78,6 +78,7 @@ MISTAKES = [
     ('[library.a]\ntarget = ["cpu"]\n', "2:1: error: unknown key 'target'. Did you mean 'targets'?"),
     (KERNEL + 'source = "x"\n', "d.toml:7:13: error: Cannot overwrite a value"),
     (KERNEL.replace('source = "k.py"\n', ""), "4:1: error: kernel 'k' needs either 'source', a file, or 'module'"),
+    (KERNEL.replace('"k.py"', '""'), "5:1: error: kernel 'k' needs either 'source', a file, or 'module'"),
     (KERNEL.replace('grid = "1"\n', ""), "3:3: error: a kernel needs 'grid'"),
     (
         KERNEL.replace('"1"', '["m", "n"]'),
@@ -167,6 +168,13 @@ def test_the_same_as_python_objects(tmp_path: Path):
     from_python, from_toml = (read_project(tmp_path / name)["norms"] for name in ("libraries.py", "deuteron.toml"))
     assert from_python.root == from_toml.root == tmp_path
     assert variants_of(from_python) == variants_of(from_toml)
+
+
+def test_a_byte_order_mark_and_comments_in_any_locale(declared: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch):
+    path = declared("")
+    path.write_text("\ufeff# größe\n" + KERNEL, encoding="utf-8")
+    monkeypatch.setattr("io.text_encoding", lambda encoding, stacklevel=2: encoding or "ascii")
+    assert list(read_project(path)) == ["a"]
 
 
 def test_too_many_variants():

@@ -37,7 +37,7 @@ from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
-from deuteron.options import LAUNCH_ATTRIBUTES, Target, check_launch_options
+from deuteron.options import LAUNCH_ATTRIBUTES, Target
 from deuteron.settings import BOUNDS
 from deuteron.toolchain import toolchain
 
@@ -131,8 +131,8 @@ def compile_request(request: CompileRequest) -> CompiledKernel:
 
 
 def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
-    check_launch_options(**_launch_options(request))
-    target = select_target(request.target)
+    options, target = _launch_options(request), select_target(request.target)
+    get_backend(target).make_options(options)  # refused before the kernel's file is read
     return target, _load(request, target)
 
 

@@ -21,6 +21,9 @@ from deuteron.errors import UsageError
 def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
     """Write all files and return those that have changed; earlier ones stay as they are unless all can be written."""
     changed = [path for path, content in contents.items() if not _has(path, content)]
+    for path in changed:
+        if path.is_dir():
+            raise UsageError(f"cannot write '{path}': it is a folder")
     temporary = {path: path.parent / f".{path.name}.{os.getpid()}.tmp" for path in changed}
     try:
         for path in changed:
@@ -61,8 +64,6 @@ def _has(path: Path, content: str | bytes) -> bool:
 def _write(path: Path, temporary: Path, content: str | bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
         temporary.write_bytes(_bytes(content))
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror or error}") from None

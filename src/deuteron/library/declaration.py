@@ -66,7 +66,7 @@ class Kernel:
             if not isinstance(getattr(self, name), str | None):
                 way_out = ' with a comma between its parts: grid = "cdiv(m, 64), n"' if name == "grid" else ""
                 raise self.error(f"'{name}' is a text{way_out}, got {getattr(self, name)!r}", name)
-        if (self.source is None) == (self.module is None):
+        if bool(self.source) == bool(self.module):
             raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
         if not is_function_name(self.function):
             raise self.error(f"{no_function_name(self.function)}: give an 'out_name'", "out_name")

@@ -43,7 +43,7 @@ def _of_python(path: Path) -> dict[str, Library]:
 
 def _of_toml(path: Path) -> dict[str, Library]:
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")  # as TOML is, wherever; with a byte order mark or without
         declared = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(path, str(error)) from None

@@ -26,7 +26,7 @@ _OPTIONS = (
         "-s",
         help="For each parameter a type (with :16 if divisible by 16, :1 if always 1) or a constexpr's value.",
     ),
-    click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two from 1 to 32."),
+    click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two, on GPUs up to 32."),
     click.option("--num-stages", "-ns", type=int, default=3, show_default=True, help="Stages of pipelined loops."),
     click.option("--num-ctas", type=int, default=1, show_default=True, help="Blocks that run a program: 1, 2, 4 or 8."),
     click.option("--target", "-t", help="cpu, cpu:<LLVM CPU name>, cuda:<capability>; default: the machine's own."),
