@@ -7,12 +7,13 @@
               scf.yield %sum }
     %x    = tt.load %p                                           not known
 
-NaN counts as not negative: it is no less than anything.
+NaN counts as not negative: it is no less than anything. Zero with a sign does: what is divided by it is negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import copysign
 
 from xdsl.dialects import arith, math, scf
 from xdsl.ir import BlockArgument, SSAValue
@@ -38,7 +39,7 @@ def _is_known(value: SSAValue) -> bool:
     """Whether a value is never negative if what it is made of is not."""
     if isinstance(value.owner, arith.ConstantOp):
         number = constant_value(value)
-        return number is not None and number >= 0
+        return number is not None and copysign(1, number) > 0
     return isinstance(value.owner, (*FROM_ANY, *FROM_OPERANDS, SelectOp, scf.ForOp)) or _is_carried(value)
 
 

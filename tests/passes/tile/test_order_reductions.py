@@ -127,6 +127,8 @@ def counting_kernel(p, n, combine: tl.constexpr, way: tl.constexpr):
         count = tl.zeros([64], tl.float32)
         for _ in range(n):
             count = count - 1.0
+    elif way == "quotient":
+        count = tl.zeros([64], tl.float32) + tl.full([64], 1.0, tl.float32) / -0.0
     elif way == "scalar":
         count = tl.zeros([64], tl.float32) + n
     else:
@@ -140,6 +142,7 @@ def counting_kernel(p, n, combine: tl.constexpr, way: tl.constexpr):
         (mean_of_counts, "mask", False),
         (mean_of_counts, "loop", False),
         (mean_of_counts, "falling", True),
+        (mean_of_counts, "quotient", True),
         (mean_of_counts, "scalar", True),
         (mean_of_counts, "loaded", True),
         (mean_of_differences, "mask", True),
