@@ -93,6 +93,15 @@ def test_columns_in_runs(compare, rng, bfloat16, type, runs, are_off_elsewhere):
     compare(product, args, {"FORM": "in a table", "BM": 16, "BN": 64, "BK": 32}, cpus=CPUS[:3], tolerance=0)
 
 
+def test_more_lanes_than_a_word_has_bits(compare, rng, monkeypatch):
+    monkeypatch.setattr("deuteron.backend.cpu.plan.axes.MAX_LANES", 128)
+    a, b = (rng.integers(-4, 5, shape).astype(np.int8) for shape in ((16, 70), (70, 150)))
+    table = rng.integers(0, 150, 128).astype(np.int32)
+    args = [a, b, np.full((16, 150), 77, np.int32), table, 70, 150, 1]
+    constexprs = {"FORM": "in a table", "BM": 16, "BN": 128, "BK": 32}
+    compare(product, args, constexprs, cpus=CPUS[:3], tolerance=0)
+
+
 def test_two_runs_are_loaded_under_masks(lower_python, lower_module):
     x, c, table = np.zeros(1, np.int8), np.zeros(1, np.int32), np.zeros(1, np.int32)
     constexprs = {"FORM": "wrapped", "BM": 16, "BN": 64, "BK": 32}

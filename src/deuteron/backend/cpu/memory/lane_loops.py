@@ -66,11 +66,11 @@ def scatter_strided(b: Builder, elements: Value, base: Value, step: Value, mask:
 def lanes_on(b: Builder, mask: Value) -> Iterator[Value]:
     """A loop over the numbers of the lanes that are on, the first one first."""
     bits = mask_bits(b, mask)
-    count = b.intrinsic("llvm.ctpop", "i64", bits)
+    count = as_word(b, b.intrinsic("llvm.ctpop", bits.type, bits))
     with b.loop(const("i64", 0), count, const("i64", 1), [bits], "on") as loop:
         (rest,) = loop.carried
-        yield b.intrinsic("llvm.cttz", "i64", rest, const("i1", True))
-        loop.next(b.and_(rest, b.sub(rest, const("i64", 1))))
+        yield first_on(b, rest)
+        loop.next(b.and_(rest, b.sub(rest, const(rest.type, 1))))
 
 
 def put_in_memory(b: Builder, lanes: Value) -> Value:
@@ -112,11 +112,11 @@ def _gather_some(b: Builder, result: str, address_of: AddressOf, mask: Value) ->
     one, and wait until all can be read again as a vector.
     """
     bits = mask_bits(b, mask)
-    with b.if_(b.icmp("ne", bits, const("i64", 0)), "some_on") as branch:
-        first = address_of(b.intrinsic("llvm.cttz", "i64", bits, const("i1", True)))
+    with b.if_(b.icmp("ne", bits, const(bits.type, 0)), "some_on") as branch:
+        first = address_of(first_on(b, bits))
 
         def address_of_on(lane: Value) -> Value:
-            is_on = b.trunc(b.lshr(bits, lane), "i1")
+            is_on = b.trunc(b.lshr(bits, b.zext(lane, bits.type)), "i1")
             return b.select(is_on, address_of(lane), first)
 
         branch.yield_(b.select(mask, _loaded(b, result, address_of_on), zero(result)))
@@ -164,6 +164,15 @@ def _chunks(b: Builder, lanes: int) -> Iterator[tuple[Value, int]]:
 
 
 def mask_bits(b: Builder, mask: Value) -> Value:
+    """A bit for each lane, in a word or more."""
     lanes = width(mask.type)
-    bits = b.bitcast(mask, f"i{lanes}")
-    return bits if lanes == 64 else b.zext(bits, "i64")
+    return b.zext(b.bitcast(mask, f"i{lanes}"), f"i{max(lanes, 64)}")
+
+
+def first_on(b: Builder, bits: Value) -> Value:
+    """The number of the first lane that is on, of which there is one."""
+    return as_word(b, b.intrinsic("llvm.cttz", bits.type, bits, const("i1", True)))
+
+
+def as_word(b: Builder, number: Value) -> Value:
+    return b.trunc(number, "i64")

@@ -14,7 +14,7 @@ those of columns that wrap around (`columns % N`), which are loaded under two ma
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.memory.lane_loops import lane_function, mask_bits, put_in_memory
+from deuteron.backend.cpu.memory.lane_loops import as_word, lane_function, mask_bits, put_in_memory
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
 from deuteron.backend.math.vectors import any_lane
@@ -50,7 +50,9 @@ def _gathered_in_runs(b: Builder, pointers: Value, mask: Value, type: str) -> Va
     first = b.extractelement(pointers, 0)
     in_first = b.icmp("eq", pointers, b.gep("i8", first, offsets))
     others = b.and_(mask, b.xor(in_first, const(mask.type, True)))
-    lane = b.umin(b.intrinsic("llvm.cttz", "i64", mask_bits(b, others), const("i1", False)), const("i64", lanes - 1))
+    bits = mask_bits(b, others)
+    number = as_word(b, b.intrinsic("llvm.cttz", bits.type, bits, const("i1", False)))
+    lane = b.umin(number, const("i64", lanes - 1))
     start = b.load("ptr", b.gep("ptr", put_in_memory(b, pointers), lane))
     second = b.gep("i8", start, b.mul(lane, const("i64", -num_bytes)))
     in_second = b.icmp("eq", pointers, b.gep("i8", second, offsets))
