@@ -37,7 +37,7 @@ def load_if_in_runs(access: Access, pointer: Vector, mask: Fragment | None, firs
     with access.b.if_(runs.holds, "runs") as branch:
         branch.yield_(load_runs(access, first, runs, mask))
         branch.otherwise()
-        branch.yield_(load(access, pointer, mask))
+        branch.yield_(gather(access, pointer, mask_vector(access, mask)))
     return branch.results[0]
 
 
