@@ -42,7 +42,7 @@ class Bounds:
         guard = _guards(array)
         if guard:
             return f"{self.argument.name}: {guard}"
-        same = array == self.stored
+        same = _bits(array) == _bits(self.stored)
         if same.all():
             return None
         wrong = ~same & self.is_determined
@@ -84,6 +84,11 @@ class Expected:
         return float(np.mean(np.concatenate(flags))) if flags else 1.0
 
 
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Of floats the bits, by which zeros of both signs differ."""
+    return array.view(f"uint{8 * array.itemsize}") if array.dtype.kind == "f" else array
+
+
 def _guards(array: np.ndarray) -> str | None:
     owner = array
     while isinstance(owner.base, np.ndarray):
@@ -122,7 +127,7 @@ def _arrays(case: Case) -> list[Argument]:
 def _bounds(argument: Argument, index: int, arrays: list[np.ndarray], others: list[list[np.ndarray]]) -> Bounds:
     stored = arrays[index]
     all_runs = np.stack([stored, *(run[index] for run in others)])
-    is_equal = (all_runs == stored).all(0)
+    is_equal = (_bits(all_runs) == _bits(stored)).all(0)
     if argument.dtype not in MANTISSA:
         return Bounds(argument, stored, np.zeros(stored.shape), np.zeros(stored.shape), is_equal)
     with np.errstate(all="ignore"):

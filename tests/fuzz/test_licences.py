@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.fuzz.case import Argument, Case
+from tests.fuzz.case import Argument, Case, encode
 from tests.fuzz.oracle import expect
 from tests.fuzz.validity import lowered
 
@@ -43,6 +43,29 @@ def test_what_a_rounded_product_lost_is_what_a_fused_one_has():
     case = Case(3, source, numbers, (1,), {})
     *_, out = expect(case, lowered(case), runs=30).bounds
     assert not out.is_determined[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_zeros_of_both_signs_differ(dtype):
+    source = "@triton.jit\ndef kernel(x, out):\n    tl.store(out, tl.load(x))\n"
+    case = Case(3, source, (Argument("x", dtype, 1, "zeros"), Argument("out", dtype, 1, "poison")), (1,), {})
+    expected = expect(case, lowered(case))
+    zero, minus_zero = (encode(np.array([number]), dtype) for number in (0.0, -0.0))
+    assert expected.difference([zero, zero]) is None
+    assert "got np.float64(-0.0), expected np.float64(0.0)" in expected.difference([zero, minus_zero])
+
+
+def test_a_product_added_to_minus_zero_is_either_zero():
+    """Whose terms are -0.0: their sum begins with 0.0, or with what it is added to."""
+    source = (
+        "@triton.jit\ndef kernel(x, y, z, out):\n    i = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]\n"
+        "    tl.store(out + i, tl.dot(tl.load(x + i), tl.load(y + i), tl.load(z + i)))\n"
+    )
+    fills = {"x": ("float16", (0.0,)), "y": ("float16", (-1.0,)), "z": ("float32", (-0.0,))}
+    fills["out"] = "float32", "poison"
+    case = Case(3, source, tuple(Argument(n, dtype, 256, fill) for n, (dtype, fill) in fills.items()), (1,), {})
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert np.signbit(out.low).all() and not np.signbit(out.high).any()
 
 
 def test_the_largest_of_many_equal_elements_may_be_less():

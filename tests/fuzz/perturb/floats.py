@@ -181,15 +181,9 @@ class Floats:
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
             differ = (np.asarray(a) == 0) & (np.asarray(b) == 0) & (np.signbit(a) != np.signbit(b))
-            return self._either_zero(result, differ)
+            return self._noise.either_zero(result, differ)
 
         return perturbed
-
-    def _either_zero(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
-        if not np.any(where):
-            return result
-        self._noise.licence.taken += 1
-        return np.where(where & (self._noise.coins(result) < 1), -result, result)[()].astype(result.dtype)
 
     def _clamp(self, rule: Rule) -> Rule:
         """Of two zeros either; what is outside of the definition (a limit that is NaN, min > max) is anything."""
@@ -197,7 +191,7 @@ class Floats:
         def perturbed(ctx, op, x, low, high):
             result = rule(ctx, op, x, low, high)
             zeros = (np.asarray(result) == 0) & (np.asarray(x) == 0)
-            result = self._either_zero(result, zeros & ((np.asarray(low) == 0) | (np.asarray(high) == 0)))
+            result = self._noise.either_zero(result, zeros & ((np.asarray(low) == 0) | (np.asarray(high) == 0)))
             return self._noise.anything(result, ~(np.asarray(low) <= np.asarray(high)))
 
         return perturbed

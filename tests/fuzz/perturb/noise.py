@@ -76,6 +76,13 @@ class Noise:
     def coins(self, like: np.ndarray) -> np.ndarray:
         return self.rng.integers(0, 2, np.shape(like))
 
+    def either_zero(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
+        """Zeros of either sign there."""
+        if not np.any(where):
+            return result
+        self.licence.taken += 1
+        return np.where(where & (self.coins(result) < 1), -result, result)[()].astype(result.dtype)
+
     def anything(self, result: np.ndarray, where: np.ndarray, is_finite: bool = True) -> np.ndarray:
         """Random bits there; of floats numbers around 0, and some that are none unless `is_finite`."""
         if not np.any(where):
