@@ -198,6 +198,47 @@ def test_what_has_changed_within_a_value_is_an_error(executor, monkeypatch, case
     kernel[(1,)](out, which)
 
 
+class Machine:
+    """Finds out what it is asked for, and counts its kernels."""
+
+    num_cores = None
+
+    def cores(self):
+        if self.num_cores is None:
+            self.num_cores = 6
+        return self.num_cores
+
+
+class CountingFunction(deuteron.JITFunction):
+    num_launches = 0
+
+    def run(self, *args, **kwargs):
+        self.num_launches += 1
+        return super().run(*args, **kwargs)
+
+
+machine = Machine()
+counted = CountingFunction(doubled.fn)
+
+
+@deuteron.constexpr_function
+def number_of_cores():
+    return machine.cores()
+
+
+@deuteron.jit
+def with_machine(out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, counted(number_of_cores()) + N)
+
+
+def test_what_an_object_finds_out_when_it_is_asked_is_no_change(executor):
+    kernel, out = fresh(with_machine), np.zeros(1, np.int32)
+    for number in (1, 2, 1, 2):
+        kernel[(1,)](out, number)
+        assert out[0] == 12 + number
+        counted.num_launches += 1
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_part_of_the_key(monkeypatch, case):
     kernel, owner, key, value, _ = CASES[case]

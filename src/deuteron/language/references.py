@@ -186,6 +186,8 @@ def with_parts(reference: Reference) -> Iterator[Reference]:
 
 
 def _parts(name: str, value: Any) -> Iterator[Reference]:
+    if hasattr(value, "cache_key"):  # a function, whose attributes are not the kernel's
+        return
     if isinstance(value, constexpr):
         yield Reference(name, value.value, vars(value), "value")
     elif is_array(value):

@@ -28,7 +28,7 @@ from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.place_in_file import PlaceInFile
-from deuteron.language.references import Name, Reference, find_references, is_value, names_in, with_parts
+from deuteron.language.references import Name, Reference, find_references, is_value, names_in
 from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
 from deuteron.language.stable_text import is_of_users, parts_of, stable_repr
 
@@ -138,8 +138,7 @@ class SourceFunction(ByName, PlaceInFile):
 
     def watched(self) -> tuple[Reference, ...]:
         """What must not change once this function, with all that it uses, is compiled."""
-        counting = (reference for fn in _with_dependencies(self) for reference in _watched(fn))
-        return tuple(part for reference in counting for part in with_parts(reference))
+        return tuple(reference for fn in _with_dependencies(self) for reference in _watched(fn))
 
 
 class KernelClass:

@@ -29,7 +29,7 @@ from deuteron.errors import LaunchError, OtherKernel, UsageError, suggest
 from deuteron.forking import undivided
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
-from deuteron.language.references import Reference, check_unchanged
+from deuteron.language.references import Reference, check_unchanged, with_parts
 from deuteron.language.source_functions import SourceFunction, functions_of
 from deuteron.once import ForkLock
 from deuteron.runtime.async_compile import active_mode
@@ -334,10 +334,14 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     @contextmanager
     def watching(self, bound: Binding) -> Iterator[None]:
-        """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
+        """What is compiled within is launched only while the globals last that it, and functions given to it, use.
+
+        What is in them is looked at afterwards: an object may find out what it is asked for when it is first asked.
+        """
         functions = [self, *(function for value in bound.values for function in functions_of(value))]
-        found = {reference.place: reference for function in functions for reference in function.watched()}
+        used = [reference for function in functions for reference in function.watched()]
         yield
+        found = {part.place: part for reference in used for part in with_parts(reference)}
         if not found.keys() <= self._watched.keys():
             self._watched = {**found, **self._watched}
             self.fast.forget()  # they do not look at what is new
