@@ -122,3 +122,27 @@ def stored_before(x, out, n, CASE: tl.constexpr):
 def test_what_is_read_in_other_ways(case):
     with pytest.raises(UsageError, match="its CTAs do not wait for it|cannot share"):
         compile_for("cuda:90", stored_before, FLOATS, FLOATS, 7, num_ctas=2, CASE=case)
+
+
+@deuteron.jit
+def one_number(x, out, n, CASE: tl.constexpr):
+    i = tl.arange(0, 256)
+    v = tl.load(x)
+    if CASE == "through one argument":
+        tl.store(x, v + 1)
+    else:
+        tl.store(out, v + 1)
+        v += tl.load(x + 1)
+    tl.store(x + 64 + i, v + i.to(tl.float32))
+
+
+def test_number_that_all_load_and_the_first_stores():
+    """The first may store it before another one loads it."""
+    with pytest.raises(UsageError, match="its CTAs do not wait for it"):
+        compile_for("cuda:90", one_number, FLOATS, FLOATS, 7, num_ctas=2, CASE="through one argument")
+
+
+def test_number_that_is_stored_through_another_argument():
+    """The kernel relies on these being disjoint, and not on that they are disjoint or the same."""
+    kernel = compile_for("cuda:90", one_number, FLOATS, FLOATS, 7, num_ctas=2, CASE="through two")
+    assert "tt.apart = #tt.pairs<[0, 1, 0, 0, 0]>" in generic_asm(kernel, "ttgir")

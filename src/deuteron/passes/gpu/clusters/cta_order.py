@@ -98,8 +98,9 @@ class _Access:
         self.loops = list(loops_around(op))
 
     def is_shared_like(self, other: _Access) -> bool:
-        """Whether each CTA does the same part of both."""
-        return self.splits == other.splits and len(self.splits) == 1 and self.shape == other.shape
+        """Whether each CTA does the same part of both; what is whole all CTAs load, and the first stores."""
+        is_split = len(self.splits) == 1 and self.splits != [None]
+        return is_split and self.splits == other.splits and self.shape == other.shape
 
 
 class _Order:
