@@ -168,3 +168,27 @@ def test_where_tiles_fill_more_registers_than_there_are_dots_wait_for_themselves
     few, many = (compile_for("cuda:90", beside_others, HALF, HALF, SINGLE, SINGLE, N=64, COUNT=n) for n in (2, 8))
     assert sequence(few)[:2] == ["dot...", "dot..."]
     assert sequence(many)[:2] == ["dot", "dot"]
+
+
+@deuteron.jit
+def begun_anew(a, out, copied, last, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        x = tl.load(a + step * N * N + square)
+        acc = tl.dot(x, x, acc)
+        if step == last:
+            tl.store(copied + square, x)
+            acc = tl.zeros((N, N), tl.float32)
+    tl.store(out + square, acc)
+
+
+def test_a_sum_that_a_branch_gives_the_next_iteration_is_waited_for_before_it(rng):
+    """The branch gives what it is given at the number that the sum has in the loop."""
+    tiles = aligned(rng.integers(-2, 3, (6, 64, 64)).astype(np.float16))
+    out, copied = aligned(np.zeros((64, 64), np.float32)), aligned(np.zeros((64, 64), np.float16))
+    kernel = compile_for("cuda:90", begun_anew, tiles, out, copied, 3, 6, N=64, num_stages=3)
+    emulate_compiled(kernel, tiles, out, copied, 3, 6, asynchronous="late")
+    np.testing.assert_array_equal(copied, tiles[3])
+    np.testing.assert_array_equal(out, sum(x @ x for x in tiles[4:].astype(np.float64)))

@@ -92,7 +92,7 @@ def _spans_iterations(dot: WarpGroupDotOp) -> bool:
 def _carried_by(dot: WarpGroupDotOp, loop: scf.ForOp) -> SSAValue | None:
     """The argument of the loop's body that is the dot in the next iteration, if it is nothing else."""
     uses = list(dot.result.uses)
-    if len(uses) != 1 or not isinstance(uses[0].operation, scf.YieldOp):
+    if len(uses) != 1 or uses[0].operation is not loop.body.block.last_op:
         return None
     return loop.body.block.args[1 + uses[0].index]
 
