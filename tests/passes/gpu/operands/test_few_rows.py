@@ -96,3 +96,26 @@ def test_attention_of_few_queries(rng, target, num_warps, rows, length):
     scores = np.exp(q.astype(np.float64) @ k.T.astype(np.float64))
     expected = (scores / scores.sum(1, keepdims=True)) @ v.astype(np.float64)
     np.testing.assert_allclose(out, expected, atol=2e-3)
+
+
+@deuteron.jit
+def beside_a_turned_tile(x, w, out, turned, n):
+    m, i = tl.arange(0, 8), tl.arange(0, 32)
+    square = i[:, None] * 32 + i[None, :]
+    tile, acc = tl.load(w + square), tl.zeros([8, 32], tl.float32)
+    for _ in range(n):
+        acc = tl.dot(tl.load(x + m[:, None] * 32 + i[None, :]), tl.load(w + square), acc)
+        tile = tl.trans(tile)
+    tl.store(out + m[:, None] * 32 + i[None, :], acc)
+    tl.store(turned + square, tile)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_tile_that_each_iteration_transposes_is_carried_as_it_is(rng, n):
+    """Beside sums that are carried transposed."""
+    x, w = (aligned(rng.integers(-3, 4, (rows, 32)).astype(np.float16)) for rows in (8, 32))
+    out, turned = aligned(np.zeros((8, 32), np.float32)), aligned(np.zeros((32, 32), np.float16))
+    kernel = compile_for("cuda:80", beside_a_turned_tile, x, w, out, turned, n)
+    emulate_compiled(kernel, x, w, out, turned, n)
+    np.testing.assert_array_equal(out, n * (x.astype(np.float32) @ w.astype(np.float32)))
+    np.testing.assert_array_equal(turned, w.T if n % 2 else w)

@@ -137,12 +137,14 @@ def _transposed(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def _carry_transposed(loop: scf.ForOp) -> None:
-    """What a loop carries only to transpose it, and to transpose it back, it carries transposed."""
+    """What a loop carries only to transpose it, and to transpose it back, it carries transposed. What it transposes in
+    each iteration stays.
+    """
     block = loop.body.block
     for index, argument in enumerate(block.args[1:]):
         following = block.last_op.operands[index].owner
         turned = [use.operation for use in argument.uses]
-        if turned and all(map(_is_transposition, [following, *turned])):
+        if turned and all(map(_is_transposition, [following, *turned])) and following not in turned:
             _carry(loop, index, following, turned)
 
 
