@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layout.strategies import layouts
 
-from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.shared_conversion import plan_conversion
-from deuteron.layout.distributed import blocked, default_blocked, mma_v2_accumulator
+from deuteron.layout.distributed import axis_bits, blocked, default_blocked, mma_v2_accumulator
 from deuteron.layout.linear import BLOCK, LANE, OFFSET, REGISTER, WARP, LinearLayout
 
 

@@ -11,6 +11,8 @@ from deuteron.layout.distributed import (
     default_blocked,
     mma_v2_accumulator,
     mma_v2_operand,
+    scatter_registers,
+    scattered_registers,
     slice_axis,
     split_axis,
 )
@@ -131,3 +133,20 @@ def test_lanes_cover_the_fastest_dimension_first():
 def test_bad_bases_are_refused(bases):
     with pytest.raises(ValueError, match="basis vector"):
         LinearLayout.make(bases, {"dim0": 4, "dim1": 8})
+
+
+def test_registers_scattered_over_lanes():
+    """A warp's 16 rows of 32: each thread has a part of each, and after a reduction each row is two lanes'."""
+    whole = slice_axis(blocked([16, 32], [16, 1], [1, 32], [1, 1], [1, 0]), 1)
+    scattered = scatter_registers(whole, [0, 1, 2, 3, 4])
+    assert scattered.of(REGISTER) == ()
+    assert scattered.of(LANE) == ((1,), (2,), (4,), (8,), (0,))
+    assert scattered.is_surjective
+    assert scattered_registers(whole, scattered) == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert scattered_registers(whole, whole) == {}
+
+
+def test_other_layouts_are_not_scattered():
+    whole = slice_axis(blocked([16, 32], [16, 1], [1, 32], [1, 1], [1, 0]), 1)
+    other = blocked([16], [1], [32], [1], [0]).map_columns({"dim0": 16}, lambda basis: (basis[0] ^ (basis[0] >> 1),))
+    assert scattered_registers(whole, other) is None

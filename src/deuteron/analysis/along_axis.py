@@ -13,21 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deuteron.layout.distributed import axis_bits
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 WARP_BITS_TOGETHER = 3
-
-
-def axis_bits(layout: LinearLayout, axis: int, in_name: str) -> list[int]:
-    """The bits of an input that move along an axis, without those that hold replicas; each moves along it alone."""
-    free = layout.free_bits()[in_name]
-    found = []
-    for bit, basis in enumerate(layout.of(in_name)):
-        if basis[axis] and not free >> bit & 1:
-            if any(entry for other, entry in enumerate(basis) if other != axis) or basis[axis].bit_count() != 1:
-                raise ValueError(f"bit {bit} of {in_name} moves along several dimensions: {basis}")
-            found.append(bit)
-    return found
 
 
 @dataclass(frozen=True)

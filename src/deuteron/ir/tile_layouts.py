@@ -1,7 +1,7 @@
 """What must hold of the layouts of an op's operands and results in ttgir.
 
     %s = "tt.scan"(%x) ...        one layout for both
-    %r = "tt.reduce"(%x) ...      that of %x without the axis
+    %r = "tt.reduce"(%x) ...      that of %x without the axis, or with registers shared out over lanes
     %j = "tt.join"(%x, %y)        each thread has, of %x and %y, what it has of %j
     %b = "ttg.local_alloc"()      each element has one place
 
@@ -27,12 +27,13 @@ from deuteron.ir.ttg.inference import is_elementwise, is_flexible, operand_layou
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, layout_of
 from deuteron.ir.ttg.memdesc_subslice import MemDescSliceOp
 from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp
+from deuteron.ir.ttg.reduced import scattered_lanes
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile, shape_of
 from deuteron.layout import f2
-from deuteron.layout.distributed import HARDWARE, slice_axis
+from deuteron.layout.distributed import HARDWARE
 from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, Basis, LinearLayout, log2
 
 ONE_LAYOUT = frozenset(
@@ -112,9 +113,10 @@ def _check_buffers(op: Operation) -> None:
 
 def _check_reduce(op: ReduceOp) -> None:
     _check_same(op, op.srcs)
-    sliced = slice_axis(layout_of(op.srcs[0].type), op.axis.value.data)
-    if any(is_tile(result.type) and layout_of(result.type) != sliced for result in op.res):
-        raise VerifyException("the result of tt.reduce has another layout than the slice of its operand's")
+    if scattered_lanes(op) is None:
+        raise VerifyException(
+            "the result of tt.reduce has another layout than the slice of its operand's, whole or shared out"
+        )
 
 
 def _check_gather(op: GatherOp) -> None:

@@ -4,7 +4,9 @@ blocked            each thread a small block, threads and warps tiled over the t
 square_blocked     such blocks for dots by multiply-adds
 mma_v2_accumulator the accumulator of mma.sync m16n8
 mma_v2_operand     the operands of mma.sync with 256 bits along K
+axis_bits          which bits of an input move along an axis
 slice_axis         what remains of a layout after a reduction along an axis
+scatter_registers  registers shared out over lanes that hold replicas
 """
 
 from __future__ import annotations
@@ -227,9 +229,46 @@ def _operand_warps(warps_per_cta: Sequence[int], kept: int) -> LinearLayout:
 
 
 @remembered
+def axis_bits(layout: LinearLayout, axis: int, in_name: str) -> list[int]:
+    """The bits of an input that move along an axis, without those that hold replicas; each moves along it alone."""
+    free = layout.free_bits()[in_name]
+    found = []
+    for bit, basis in enumerate(layout.of(in_name)):
+        if basis[axis] and not free >> bit & 1:
+            if any(entry for other, entry in enumerate(basis) if other != axis) or basis[axis].bit_count() != 1:
+                raise ValueError(f"bit {bit} of {in_name} moves along several dimensions: {basis}")
+            found.append(bit)
+    return found
+
+
 def slice_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     """The layout after a reduction along `axis`, without registers that became replicas."""
     return layout.without_axis(axis).without_replicated_registers()
+
+
+def scatter_registers(layout: LinearLayout, lanes: Sequence[int]) -> LinearLayout:
+    """The layout with its registers shared out over lane bits that say nothing of an element, the first over the first.
+
+    4 rows in each thread, of which the lanes 0 to 3 have one each then:
+
+        register [1], [2], lane [0], [0], [4]     ->     register none, lane [1], [2], [4]
+    """
+    bases = {name: list(layout.of(name)) for name in layout.in_names}
+    for lane in lanes[: len(bases[REGISTER])]:
+        assert not any(bases[LANE][lane]), f"lane bit {lane} of {layout} holds no replicas"
+        bases[LANE][lane] = bases[REGISTER].pop(0)
+    return LinearLayout.make(bases, dict(layout.outs))
+
+
+def scattered_registers(layout: LinearLayout, scattered: LinearLayout) -> dict[int, int] | None:
+    """Which register bit each lane bit has taken over by `scatter_registers`; None if that is not the difference."""
+    taken = {
+        lane: layout.of(REGISTER).index(basis)
+        for lane, (before, basis) in enumerate(zip(layout.of(LANE), scattered.of(LANE), strict=True))
+        if not any(before) and basis in layout.of(REGISTER)
+    }
+    is_same = scatter_registers(layout, list(taken)) == scattered
+    return taken if is_same else None
 
 
 def split_axis(layout: LinearLayout, axis: int) -> LinearLayout:

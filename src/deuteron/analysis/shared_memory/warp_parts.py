@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from deuteron.analysis.along_axis import axis_bits
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.layout.distributed import slice_axis
+from deuteron.layout.distributed import axis_bits, slice_axis
 from deuteron.layout.linear import LANE, REGISTER, WARP, log2
 
 NUM_CHAINS, MIN_CHAIN = 4, 4  # an instruction that waits for the one before it takes four times as long

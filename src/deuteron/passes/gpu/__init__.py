@@ -31,6 +31,7 @@ from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.layouts.reduce_late import ReduceLate
+from deuteron.passes.gpu.layouts.scatter_reductions import ScatterReductions
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_acquires import FenceAcquires
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
@@ -126,6 +127,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         FenceAtomics(),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
         SliceTiles(),
+        # After slices, in which a thread has parts of fewer rows. Before memory: results are converted.
+        ScatterReductions(),
         # After slices, which take what is far too much. Before memory: what is in use when is known then.
         ShortenLives(config),
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.

@@ -16,6 +16,7 @@ from deuteron.backend.gpu.shuffles import exchange, fetch
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.types import is_float
+from deuteron.layout.linear import log2
 
 Group = list[Value]  # an element of each operand
 CHOOSES = (SelectOp, arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp)
@@ -62,6 +63,35 @@ def combine_lanes(
         others = _exchanged(ctx, srcs, groups, 1 << bit)
         with ctx.b.unfused() if adds_to_products else nullcontext():
             groups = [combine(ctx, block, group, other) for group, other in zip(groups, others, strict=True)]
+    return groups
+
+
+def scatter_lanes(
+    ctx: Context,
+    block: Block,
+    srcs: list[SSAValue],
+    groups: list[Group],
+    registers: dict[int, int],
+    adds_to_products: bool = False,
+) -> list[Group]:
+    """Of all lanes whose numbers differ in these bits, where each keeps a share of the results: those whose number has
+    in the bit `registers[bit]` what its own has in `bit`. Pairs of lanes give each other what they do not keep, half of
+    what there still is in each step.
+    """
+    left, in_order = list(range(log2(len(groups)))), may_differ(block)
+    for bit, register in sorted(registers.items()):
+        place = left.index(register)
+        left.remove(register)
+        lower, upper = ([group for at, group in enumerate(groups) if at >> place & 1 == half] for half in (0, 1))
+        is_upper = ctx.b.icmp("ne", ctx.b.and_(ctx.threads.lane, const("i32", 1 << bit)), const("i32", 0))
+        kept = [select(ctx, is_upper, above, below) for below, above in zip(lower, upper, strict=True)]
+        given = [select(ctx, is_upper, below, above) for below, above in zip(lower, upper, strict=True)]
+        taken = _exchanged(ctx, srcs, given, 1 << bit)
+        pairs = list(zip(kept, taken, strict=True))
+        if in_order:
+            pairs = [(select(ctx, is_upper, y, x), select(ctx, is_upper, x, y)) for x, y in pairs]
+        with ctx.b.unfused() if adds_to_products else nullcontext():
+            groups = [combine(ctx, block, first, second) for first, second in pairs]
     return groups
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation
 
 from deuteron.analysis.addresses.access_vectors import MAX_BYTES
-from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.scratch import reduce_offsets
 from deuteron.analysis.shared_memory.warp_parts import WarpParts, Way
 from deuteron.backend.gpu.context import Context
@@ -24,6 +23,7 @@ from deuteron.backend.gpu.threads import Index
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of
 from deuteron.layout import f2
+from deuteron.layout.distributed import axis_bits
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 
 

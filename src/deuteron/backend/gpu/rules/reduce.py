@@ -1,7 +1,8 @@
 """tt.reduce: within each thread, then between the lanes of a warp, then between warps through shared memory.
 
     registers    those that differ only along the axis are combined
-    lanes        for each lane bit along the axis, with the lane that differs in it
+    lanes        for each lane bit along the axis, with the lane that differs in it; where the layout of the result
+                 shares it out over lanes (`scatter-reductions`), each combines what it keeps
     warps        each warp stores its part, all wait, every thread combines the parts of all warps (`combine_warps.py`)
 
 Replicated elements count once: neither replicas in registers nor lanes and warps that hold replicas are combined. All
@@ -14,18 +15,19 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from deuteron.analysis.along_axis import axis_bits
 from deuteron.analysis.shared_memory.warp_parts import num_parts
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions
-from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes, may_differ
+from deuteron.backend.gpu.rules.combine import Group, agree, combine_all, combine_lanes, may_differ, scatter_lanes
 from deuteron.backend.gpu.rules.combine_warps import combine_warps
 from deuteron.backend.gpu.rules.positions import comparisons_in_order
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.ir.casts import SIToFPOp, UIToFPOp
 from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.reduced import scattered_lanes
 from deuteron.ir.types import element_type_of, is_float, is_tile
-from deuteron.layout.distributed import slice_axis
+from deuteron.layout.distributed import axis_bits, slice_axis
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 
 NO_PRODUCTS = (LoadOp, SIToFPOp, UIToFPOp, arith.AddfOp, arith.SubfOp, arith.ConstantOp)
@@ -37,14 +39,17 @@ def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
     groups, lane_bits = _within_threads(ctx, op, tiles), axis_bits(layout, axis, LANE)
     adds_to_products = _adds_to_products(ctx, op, layout)
     parts = [groups[position] for position in positions(sliced)]
-    results = combine_lanes(ctx, block, op.srcs, parts, lane_bits, adds_to_products)
+    scattered = scattered_lanes(op)
+    lane_bits = [bit for bit in lane_bits if bit not in scattered]
+    results = scatter_lanes(ctx, block, op.srcs, parts, scattered, adds_to_products)
+    results = combine_lanes(ctx, block, op.srcs, results, lane_bits, adds_to_products)
     if num_parts(op) > 1:
         results = combine_warps(ctx, op, layout, sliced, results)
     else:
         results = agree(ctx, block, op.srcs, results, lane_bits)
     columns = list(zip(*results, strict=True))
     return [
-        Fragment(sliced, column) if is_tile(result.type) else column[0]
+        Fragment(layout_of(result.type), column) if is_tile(result.type) else column[0]
         for column, result in zip(columns, op.results, strict=True)
     ]
 
