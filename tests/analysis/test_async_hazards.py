@@ -68,7 +68,7 @@ def test_one_barrier_where_copies_come_after_the_wait(count):
     assert loop.waiting() == {copy}
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("count", [2, 3, 4, 40])
 def test_one_where_they_come_after_the_use(count):
     loop = Loop(count)
     loop.wait(count - 2)

@@ -18,7 +18,6 @@ TARGETS = re.compile(r"(cuda|cpu|amdgcn|sm_|gfx|hopper|ampere|nvidia)", re.IGNOR
 NUMBERS = {31, 32, 255, 256, 512} | {size * 1024 for size in (64, 99, 100, 163, 164, 227, 228)}
 ELSEWHERE = {
     "MIN_BITS": "of integers",
-    "MAX_IN_FLIGHT": "where an analysis stops to count",
     "MANY_MATRICES, MATRICES": "from where on instructions become a loop, and of how many",
     "MOST_COMPARED": "where one stops to compare",
     "MOST_TERMS, MOST_FACTORS": "where one stops to multiply",

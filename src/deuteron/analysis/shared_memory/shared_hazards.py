@@ -51,7 +51,6 @@ ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp, BarrierOp, Async
 TMA_STORES = (AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)
 BY_ONE = (InitBarrierOp, InvalBarrierOp, BarrierExpectOp, AsyncTMACopyGlobalToLocalOp, *TMA_STORES)
 EVERYWHERE = 0, 1 << 32
-MAX_IN_FLIGHT = 32  # counts end here, so that the analysis of a loop does
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,7 @@ class HazardAnalysis(Forward[Access]):
         ops = nested_ops(func)[1:]
         self._accesses = {op: found for op in ops if (found := self._first_accesses(op))}
         self._changing = {*self._accesses, *of_kind(ops, ORDERING)}
+        self._most_left = max(map(_left_by, of_kind(ops, WAITS)), default=0)
         self._after: dict[tuple[Operation, Pending, int, bool], Pending] = {}
         self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         self._decides = True
@@ -122,13 +122,13 @@ class HazardAnalysis(Forward[Access]):
         if isinstance(op, BarrierOp):
             return _in_flight(pending)
         if isinstance(op, WarpGroupDotWaitOp):
-            return _waited(pending, READ, op.pendings.value.data)
+            return _waited(pending, READ, _left_by(op))
         if isinstance(op, AsyncWaitOp):
-            return _waited(pending, WRITE, op.num.value.data)
+            return _waited(pending, WRITE, _left_by(op))
         if isinstance(op, AsyncTMAStoreWaitOp):
-            return _waited(pending, READ, op.pendings.value.data, by_one=True)
+            return _waited(pending, READ, _left_by(op), by_one=True)
         if isinstance(op, AsyncCommitGroupOp):
-            return _overtaken(pending, WRITE)
+            return self._overtaken(pending, WRITE)
         return self._access(op, pending)
 
     def _loop(self, loop: Loop, pending: Pending) -> Pending:
@@ -172,9 +172,9 @@ class HazardAnalysis(Forward[Access]):
         if isinstance(op, WarpGroupDotOp):
             if not op.is_async.value.data:
                 return _waited(pending, READ, 0) | set(accesses)
-            return _overtaken(pending, READ) | {replace(access, in_flight=0) for access in accesses}
+            return self._overtaken(pending, READ) | {replace(access, in_flight=0) for access in accesses}
         if isinstance(op, TMA_STORES):
-            return _overtaken(pending, READ, by_one=True) | {replace(access, in_flight=0) for access in accesses}
+            return self._overtaken(pending, READ, by_one=True) | {replace(access, in_flight=0) for access in accesses}
         if isinstance(op, AsyncTMACopyGlobalToLocalOp):
             return pending
         if isinstance(op, AsyncCopyGlobalToLocalOp):
@@ -183,6 +183,17 @@ class HazardAnalysis(Forward[Access]):
             return pending | set(accesses)
         reads = {Access(READ, access.begin, access.end) for access in accesses}
         return _in_flight(pending) | reads if waits(op) else pending | {*accesses, *reads}
+
+    def _overtaken(self, pending: Pending, kind: Kind, by_one: bool = False) -> Pending:
+        """The accesses when one more dot, or group of copies, is issued; counts end where every wait leaves fewer, so
+        that loops come to a state that stays.
+        """
+        return frozenset(
+            replace(access, in_flight=min(access.in_flight + 1, self._most_left))
+            if access.kind == kind and access.by_one == by_one and access.in_flight is not None
+            else access
+            for access in pending
+        )
 
     def _first_accesses(self, op: Operation) -> list[Access]:
         if op in self._offsets:
@@ -222,16 +233,9 @@ def _in_flight(pending: Pending) -> Pending:
     return frozenset(access for access in pending if access.in_flight is not None)
 
 
-def _overtaken(pending: Pending, kind: Kind, by_one: bool = False) -> Pending:
-    """The accesses when one more dot, or group of copies, is issued; counts end somewhere, so that loops come to a
-    state that stays.
-    """
-    return frozenset(
-        replace(access, in_flight=min(access.in_flight + 1, MAX_IN_FLIGHT))
-        if access.kind == kind and access.by_one == by_one and access.in_flight is not None
-        else access
-        for access in pending
-    )
+def _left_by(wait: WarpGroupDotWaitOp | AsyncWaitOp | AsyncTMAStoreWaitOp) -> int:
+    """How many dots, or groups of copies, a wait leaves in flight."""
+    return (wait.num if isinstance(wait, AsyncWaitOp) else wait.pendings).value.data
 
 
 def _waited(pending: Pending, kind: Kind, left: int, by_one: bool = False) -> Pending:
