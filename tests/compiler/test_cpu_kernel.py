@@ -179,3 +179,19 @@ def test_tuples_are_given_as_at_a_launch():
     assert out[0] == 11
     kernel[(1,)](out, (7, 2))
     assert out[0] == 14
+
+
+@deuteron.jit
+def count_beside(out_ptr, AXIS: tl.constexpr):
+    program = tl.program_id(AXIS)
+    tl.store(out_ptr + program, tl.where(program < 65536, 1, 2), mask=program <= 65536)
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_more_programs_along_other_axes_than_a_gpu_has(axis):
+    out = np.zeros(65540, np.int32)
+    grid = [1, 1, 1]
+    grid[axis] = len(out)
+    signature = {"out_ptr": "*i32", "AXIS": "constexpr"}
+    deuteron.compile(ASTSource(count_beside, signature, {"AXIS": axis}), target="cpu")[tuple(grid)](out)
+    np.testing.assert_array_equal(out, [1] * 65536 + [2] + [0] * 3)

@@ -227,3 +227,18 @@ def test_masks_that_are_always_on(check, begin, limit, predicate, sides, expecte
         // CHECK: %m{{{{.*}}}} = {found}
         {loop.replace("PREDICATE", str(predicate))}""",
     )
+
+
+@pytest.mark.parametrize(("axis", "limit"), [(0, 65536), (1, 65535), (1, 65536), (2, 65536), (1, 1 << 30)])
+def test_a_grid_has_any_number_of_programs(check, axis, limit):
+    """On the CPU along each of its axes."""
+    check(
+        [Fold()],
+        "",
+        f"""
+        // CHECK: %m{{{{.*}}}} = "arith.cmpi"
+        %p = "tt.get_program_id"() <{{axis = {axis} : i32}}> : () -> i32
+        %limit = "arith.constant"() <{{value = {limit} : i32}}> : () -> i32
+        %m = "arith.cmpi"(%p, %limit) <{{predicate = {SLT} : i64}}> : (i32, i32) -> i1
+        use %m : i1""",
+    )

@@ -6,7 +6,8 @@
 
 A launch can have 2**31 - 1 programs along the first axis of its grid, so that what is made of their ids is known only
 of smaller grids, mostly: those are noted on the function, and a launch of a larger one takes a kernel that was compiled
-with `tt.many_programs`, which relies on none.
+with `tt.many_programs`, which relies on none. Along the other axes a GPU has 65,535; where nothing is noted, as for the
+CPU, there may be as many as along the first.
 
     tt.func {tt.most_programs = 16777216 : i32}
 """
@@ -31,7 +32,7 @@ from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, is_tile
 
 NOTED, MANY = "tt.most_programs", "tt.many_programs"
-# The most programs along the first axis of a grid, and along the others; the most CTAs of a cluster.
+# The most programs along the first axis of a grid, and along the others of a GPU's; the most CTAs of a cluster.
 MOST_PROGRAMS, MOST_BESIDE, MOST_CTAS = 2**31 - 1, 2**16 - 1, 16
 # Grids of which one is noted. Where not even in the last one nothing overflows, that is left for no launch to find out.
 _GRIDS = (MOST_PROGRAMS, *(1 << bits for bits in range(30, 15, -1)))
@@ -66,7 +67,7 @@ def relies_on(holds: Callable[[Most], bool], func: FuncOp) -> bool:
 
 def largest_in_any_grid(value: SSAValue) -> int | None:
     """The largest number that an element of a tile, or a scalar, can be, if none is negative; None: not known."""
-    ranges = _Ranges(MOST_PROGRAMS)
+    ranges = _Ranges(MOST_PROGRAMS, MOST_PROGRAMS)
     most = ranges.most(value)
     return None if ranges.divides_by_unknown else most
 
@@ -98,8 +99,10 @@ def mark_many_programs(func: FuncOp) -> None:
 
 
 class _Ranges:
-    def __init__(self, num_programs: int):
-        self._num_programs = num_programs
+    """Of a grid of so many programs along the first axis, and `beside` along each of the others."""
+
+    def __init__(self, num_programs: int, beside: int = MOST_BESIDE):
+        self._num_programs, self._beside = num_programs, beside
         self._known: dict[SSAValue, int | None] = {}
 
     def most(self, value: SSAValue) -> int | None:
@@ -122,7 +125,7 @@ class _Ranges:
             return self._of_argument(value)
         op = value.owner
         if isinstance(op, GetProgramIdOp | GetNumProgramsOp):
-            of_axis = MOST_BESIDE if op.axis.value.data else self._num_programs
+            of_axis = self._beside if op.axis.value.data else self._num_programs
             return of_axis - isinstance(op, GetProgramIdOp)
         if isinstance(op, MakeRangeOp):
             return op.end.value.data - 1 if op.start.value.data >= 0 else None
