@@ -115,6 +115,12 @@ class OtherKernel(UsageError, RuntimeError):
     """What was written down of one kernel is given to another; Triton's programs catch RuntimeError."""
 
 
+def not_written(path: object, error: OSError) -> UsageError:
+    """The error for a file or a folder that cannot be written."""
+    reason = f"'{error.filename}' is no folder" if isinstance(error, FileExistsError) else error.strerror or error
+    return UsageError(f"cannot write '{path}': {reason}")
+
+
 class IRError(DeuteronError):
     """Textual IR that was given as input does not parse or does not verify."""
 

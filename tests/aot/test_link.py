@@ -79,7 +79,7 @@ def test_other_warps_stages_blocks_and_options_are_other_algorithms():
             dataclasses.replace(
                 RECORD, hash="x", params=(ParamRecord("x", "x", "*fp16", None, None), *RECORD.params[1:])
             ),
-            r"add_01234567_01 takes \(\*fp32 x, i32 n\) and add_x_01 takes \(\*fp16 x, i32 n\)",
+            r"take \(\*fp32 x, i32 n\) and \(\*fp16 x, i32 n\), so they cannot both be 'add'",
         ),
         (dataclasses.replace(RECORD, out_name="add_default"), "both give a function add_default"),
     ],
@@ -115,6 +115,16 @@ def test_one_header_in_two_folders_is_a_clash(workspace: Workspace, tmp_path: Pa
     with pytest.raises(UsageError, match="both define add_alpha_.*another --out-name"):
         link_kernels([header, emit(copy)], tmp_path / "linked")
     assert not (tmp_path / "linked.c").exists()
+
+
+def test_kernels_that_meet_are_named_by_their_headers(workspace: Workspace, tmp_path: Path):
+    first, same, other = (
+        emit(workspace, f"*fp32, {rest}") for rest in ("fp32, i32, 128", "fp32,i32,0x80", "fp32, i64, 8")
+    )
+    with pytest.raises(UsageError, match=f"^'{first}' and '{same}' are for the same arguments, options and target"):
+        link_kernels([first, same], tmp_path / "linked")
+    with pytest.raises(UsageError, match=rf"^'{first}' and '{other}' take \(\*fp32 x, fp32 alpha, i32 n\) and"):
+        link_kernels([first, other], tmp_path / "linked")
 
 
 def test_one_header_named_twice_is_one_kernel(workspace: Workspace, tmp_path: Path):

@@ -28,7 +28,7 @@ def test_a_file_that_cannot_be_written_leaves_the_others_as_they_were(tmp_path: 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write '.*': "):
+    with pytest.raises(UsageError, match="cannot write '.*': '.*' is no folder"):
         write_files({tmp_path / "file/x.c": "new"})
     assert contents(tmp_path) == {"file": ""}
 

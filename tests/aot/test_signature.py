@@ -68,7 +68,11 @@ def test_a_value_makes_a_constexpr_of_any_parameter():
 @pytest.mark.parametrize(
     "text, params, message",
     [
-        ("*fp32", [X, N, BLOCK], "has 1 element, kernel 'k' has 3 parameters: nothing is given for 'n', 'BLOCK'"),
+        (
+            "*fp32",
+            [X, N, BLOCK],
+            "has 1 element, kernel 'k' has 3 parameters: nothing is given for 'n', 'BLOCK'. Elements are",
+        ),
         ("(*fp32, (i32, 64), i32", [X, N], "--signature:1:1: error: this ( is not closed"),
         ("tensordesc<fp32[16,32], i32", [X, N], "--signature:1:11: error: this < is not closed"),
         ("*fp32, 'relu, i32", [X, N], "--signature:1:8: error: this ' is not closed"),

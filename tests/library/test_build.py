@@ -361,7 +361,7 @@ FAILURES = [
         'types = { x = "*fp64", factor = "fp32", n = "i32" }\nconstexprs = { BLOCK = 32 }\n'
         "[[library.norms.kernel]]\nmodule",
         "deuteron.toml:26:1",
-        "so they cannot both be 'scale': give one of them another out name",
+        "scale (BLOCK = 32) for cpu and scale (BLOCK = 64) for cpu take (*fp64 x, fp32 factor, i32 n) and",
     ),
     (
         "kernels/norms.py",

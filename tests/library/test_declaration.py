@@ -99,7 +99,10 @@ MISTAKES = [
         KERNEL + 'types = { X = "*fp16:16|*fp32" }\n',
         "7:11: error: '|' is between the hints of one type, got '*fp16:16|*f",
     ),
-    (KERNEL + 'types = { X = "same:Z", Y = "i32" }\n', "7:11: error: 'X' follows 'Z', which is not there. There are Y"),
+    (
+        KERNEL + 'types = { X = "same:Z", Y = "i32" }\n',
+        "7:11: error: 'X' follows 'Z', which is not among the types. There are Y",
+    ),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ C = 1 }]\n", "8:14: error: 'exclude' names 'C', which is no"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = 3 }]\n", "8:14: error: 'B' is never 3: it has 1, 2"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = [1, 2] }]\n", "8:1: error: all variants of kernel 'k'"),

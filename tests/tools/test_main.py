@@ -23,6 +23,19 @@ def test_help_imports_no_command():
     assert {name for name in names if name.startswith("deuteron.tools.")} == {"deuteron.tools.main"}
 
 
+def test_each_command_is_a_module_that_runs():
+    for name in ("main", *main.list_commands(None)):
+        words = [sys.executable, "-m", f"deuteron.tools.{name}", "--help"]
+        assert "Usage: " in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_word_that_is_no_command():
+    result = CliRunner().invoke(main, ["compiel"])
+    assert (
+        result.exit_code == 2 and "No such command 'compiel'. Did you mean 'compile'? There are build," in result.stderr
+    )
+
+
 @pytest.mark.parametrize("command", ["cache ls", "run"])
 def test_garbage_is_looked_for_at_the_end_of_programs_alone(tmp_path, command):
     program = tmp_path / "program.py"

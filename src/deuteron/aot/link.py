@@ -38,11 +38,15 @@ Linked = dict[str, list[list[KernelRecord]]]
 
 
 class KernelsMeet(UsageError):
-    """Two kernels cannot be linked beside each other; `record` is the later one."""
+    """Two kernels, `first` and `record`, cannot be linked beside each other: `reason` is said of both."""
 
-    def __init__(self, record: KernelRecord, message: str):
-        super().__init__(message)
-        self.record = record
+    def __init__(self, first: KernelRecord, record: KernelRecord, reason: str):
+        self.first, self.record, self.reason = first, record, reason
+        super().__init__(self.between(first.function, record.function))
+
+    def between(self, first: str, later: str) -> str:
+        """The message with the names by which a user knows the kernels."""
+        return f"{first} and {later} {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,18 @@ def link_kernels(headers: Sequence[Path], out_path: Path, tuned: Sequence[Path] 
     records = [_record_of(one) for one in distinct]
     _check_one_backend(records)
     _check_functions(records, distinct)
-    chooser = _chooser(base.name, group(records), tuned)
+    chooser = _chooser(base.name, _grouped(records, distinct), tuned)
     changed = write_files({header: chooser.header(), source: chooser.source()})
     return LinkedFiles([header, source], changed)
+
+
+def _grouped(records: Sequence[KernelRecord], headers: Sequence[Path]) -> Linked:
+    """As `group` has them; kernels that meet are named by their headers."""
+    try:
+        return group(records)
+    except KernelsMeet as error:
+        first, later = (headers[records.index(record)] for record in (error.first, error.record))
+        raise UsageError(error.between(f"'{first}'", f"'{later}'")) from None
 
 
 def _chooser(file_name: str, linked: Linked, tuned: Sequence[Path]) -> Chooser:
@@ -160,8 +173,8 @@ def _check_parameters(record: KernelRecord, first: KernelRecord) -> None:
     """The kernels of one name take the same arguments."""
     mine, others = (_argument_list(r) for r in (record, first))
     if mine != others:
-        message = f"{first.function} takes ({others}) and {record.function} takes ({mine}), so they cannot both be"
-        raise KernelsMeet(record, f"{message} '{record.out_name}': give one of them another out name")
+        reason = f"take ({others}) and ({mine}), so they cannot both be '{record.out_name}'"
+        raise KernelsMeet(first, record, f"{reason}: give one of them another out name")
 
 
 def _argument_list(record: KernelRecord) -> str:
@@ -172,7 +185,5 @@ def _check_distinct(record: KernelRecord, kernels: Iterable[KernelRecord]) -> No
     """Something must tell two kernels of an algorithm apart: a hint or the target."""
     for other in kernels:
         if (other.suffix, other.target) == (record.suffix, record.target):
-            message = f"{other.function} and {record.function} are for the same arguments, options and target"
-            raise KernelsMeet(
-                record, f"{message} ({record.target}): nothing tells which to call; link one of them only"
-            )
+            reason = f"are for the same arguments, options and target ({record.target})"
+            raise KernelsMeet(other, record, f"{reason}: nothing tells which to call; link one of them only")

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_written
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
@@ -66,4 +66,4 @@ def _write(path: Path, temporary: Path, content: str | bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(_bytes(content))
     except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror or error}") from None
+        raise not_written(path, error) from None

@@ -193,7 +193,8 @@ def _check_count(source: OptionText, elements: list[Element], params: Sequence[K
     counts = f"the signature has {_counted(elements, 'element')}, kernel '{kernel}' has {_counted(names, 'parameter')}"
     if len(elements) < len(names):
         missing = ", ".join(f"'{name}'" for name in names[len(elements) :])
-        raise source.error(f"{counts}: nothing is given for {missing}", max(len(source.text) - 1, 0))
+        way_out = ". Elements are separated by commas" if len(elements) == 1 else ""
+        raise source.error(f"{counts}: nothing is given for {missing}{way_out}", max(len(source.text) - 1, 0))
     if len(elements) > len(names):
         first = elements[len(names)]
         raise source.error(f"{counts} ({', '.join(names)}): this is one too many", first.offset, len(first.text))

@@ -21,7 +21,7 @@ import deuteron
 from deuteron.aot.metadata import record_of
 from deuteron.backend.llvm.targets import architecture_of
 from deuteron.compiler.locks import locked
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_written
 from deuteron.library import objects
 from deuteron.library.declaration import Library
 from deuteron.library.folder import recover, replaced_folder
@@ -100,7 +100,7 @@ def build_library(library: Library, out: Path, options: BuildOptions | None = No
         with locked(out.parent):
             return _build(library, out, options)
     except OSError as error:
-        raise UsageError(f"cannot write '{out}': {error.strerror or error}") from None
+        raise not_written(out, error) from None
 
 
 def _why_not_here(library: Library) -> str:

@@ -117,8 +117,9 @@ class Kernel:
     def _check_followed(self, group: str, name: str, followed: str) -> None:
         axes = getattr(self, group)
         if followed not in axes:
-            known = ", ".join(other for other in axes if other != name)
-            message = f"'{name}' follows '{followed}', which is not there.{suggest(followed, axes)} There are {known}"
+            known = ", ".join(other for other in axes if other != name) or "no others"
+            message = f"'{name}' follows '{followed}', which is not among the {group}.{suggest(followed, axes)}"
+            message += f" There are {known}"
             raise self.error(message, group, name)
         if followed_by(axes[followed]):
             raise self.error(f"'{name}' follows '{followed}', which follows another one itself", group, name)

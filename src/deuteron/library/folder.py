@@ -18,7 +18,7 @@ import sys
 from collections.abc import Container, Iterator
 from pathlib import Path
 
-from deuteron.errors import UsageError
+from deuteron.errors import not_written
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -36,7 +36,7 @@ def replaced_folder(folder: Path, owned: Container[str]) -> Iterator[Path]:
         _keep_times(folder, staging)
         _exchange(staging, folder)
     except OSError as error:
-        raise UsageError(f"cannot write '{folder}': {error.strerror or error}") from None
+        raise not_written(folder, error) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

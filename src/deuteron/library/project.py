@@ -29,7 +29,8 @@ def read_project(path: Path) -> dict[str, Library]:
         raise UsageError(f"{what}: it declares the libraries that are built")
     libraries = _of_python(path) if path.suffix == ".py" else _of_toml(path)
     if not libraries:
-        raise UsageError(f"'{path}' declares no library: [library.NAME] begins one")
+        begins = 'NAME = Library("NAME", ...)' if path.suffix == ".py" else "[library.NAME]"
+        raise UsageError(f"'{path}' declares no library: {begins} begins one")
     return libraries
 
 

@@ -55,8 +55,10 @@ def _functions(library: Library, variants: Sequence[Variant], records: Sequence[
     try:
         functions = group(records)
     except KernelsMeet as error:
-        kernel = library.kernels[variants[records.index(error.record)].index]
-        raise kernel.error(error.message, "out_name" if kernel.out_name else "name") from None
+        first, later = (variants[records.index(record)] for record in (error.first, error.record))
+        kernel = library.kernels[later.index]
+        message = error.between(first.describe(), later.describe())
+        raise kernel.error(message, "out_name" if kernel.out_name else "name") from None
     except UsageError as error:
         raise library.error(error.message, "kernel") from None
     first = library.cxx_namespace.partition("::")[0]

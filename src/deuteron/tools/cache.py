@@ -119,3 +119,7 @@ def import_(file: Path) -> None:
     num_taken, num_refused = import_entries(settings.cache_dir, file)
     refused = f"; {num_refused} are damaged, of another version or not signed with this key" if num_refused else ""
     click.echo(f"imported {num_taken} kernels{refused}")
+
+
+if __name__ == "__main__":
+    command()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deuteron.backend.report import Report
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_written
 from deuteron.tools.command import Command
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
@@ -98,7 +98,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from error
+        raise not_written(path, error) from error
 
 
 def _report_of_artefact(path: Path, stage: str | None) -> Report:
@@ -118,3 +118,7 @@ def _show(report: Report, as_json: bool) -> None:
         Console().print(report)
     else:
         click.echo(str(report))
+
+
+if __name__ == "__main__":
+    command()

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 
 import deuteron
+from deuteron.errors import suggest
 
 _COMMANDS = {
     "build": "Build the libraries that deuteron.toml declares.",
@@ -41,6 +42,14 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        is_unknown = args[0] not in _COMMANDS and not args[0].startswith("-")
+        if is_unknown and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'.{suggest(args[0], _COMMANDS)} There are {', '.join(_COMMANDS)}.")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -65,3 +74,7 @@ def _print_cmake_dir(ctx: click.Context, param: click.Parameter, is_asked: bool)
 @click.version_option(deuteron.__version__, prog_name="deuteron")
 def main() -> None:
     """Compile kernels of the Triton tile language ahead of time into C, look into them, or run them."""
+
+
+if __name__ == "__main__":
+    main()

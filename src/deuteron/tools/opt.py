@@ -183,3 +183,7 @@ def usage(one: type[ModulePass]) -> str:
 def summary(one: type[ModulePass]) -> str:
     """The first sentence of its docstring."""
     return " ".join(inspect.getdoc(one).split()).partition(". ")[0].rstrip(".") + "."
+
+
+if __name__ == "__main__":
+    command()

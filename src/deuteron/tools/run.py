@@ -88,3 +88,7 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(PACKAGE):
         trace = trace.tb_next
     return trace
+
+
+if __name__ == "__main__":
+    command()

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from deuteron.errors import UsageError, suggest
+from deuteron.errors import UsageError, not_written, suggest
 from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
 from deuteron.settings import settings
 from deuteron.tools.command import Command
@@ -107,7 +107,7 @@ def merge(into: Path, paths: tuple[Path, ...]) -> None:
     try:
         merged = merge_into(into, kernel, [choice for _, tuned in read for choice in tuned.choices])
     except OSError as error:
-        raise UsageError(f"cannot write '{into}': {error.strerror or error}") from None
+        raise not_written(into, error) from None
     number = len(merged.choices)
     click.echo(f"{into}: {number} choice{'s' * (number != 1)} of {kernel}", err=True)
 
@@ -159,3 +159,7 @@ def _summary(choice: Choice, ordered: Sequence[str]) -> str:
     failed = len(ordered) - len(timed)
     next_best = f"the next of {len(timed)}: {timed[1] / timed[0]:.2f} times" if len(timed) > 1 and timed[0] else ""
     return ", ".join(part for part in (next_best, f"{failed} failed" if failed else "") if part)
+
+
+if __name__ == "__main__":
+    command()

@@ -31,3 +31,7 @@ def command(ctx: click.Context, manifests: tuple[Path, ...], processes: int | No
         click.echo(f"{wanted}: {error}", err=True)
     if warmed.failures:
         ctx.exit(1)
+
+
+if __name__ == "__main__":
+    command()
