@@ -39,6 +39,11 @@ class IntegerType:
         """In signatures: `i32`, `u8`, `i1`."""
         return f"{'i' if self.is_signed or self.bits == 1 else 'u'}{self.bits}"
 
+    def has(self, number: int) -> bool:
+        """Whether a number is one of the type's."""
+        lowest = -(1 << self.bits - 1) if self.is_signed and self.bits > 1 else 0
+        return lowest <= number < lowest + (1 << self.bits)
+
     @property
     def name(self) -> str:
         """In the language: `int32`, `uint8`, `int1`."""

@@ -33,7 +33,8 @@ from deuteron.backend.devices import machine_target
 from deuteron.compiler.ahead import Job
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import CompiledKernel
-from deuteron.errors import MemoryAccessError, UsageError
+from deuteron.dtypes import INTEGERS
+from deuteron.errors import MemoryAccessError, UsageError, not_written
 from deuteron.library.declaration import Kernel, Library
 from deuteron.library.device_arrays import DeviceArrays, arrays_for
 from deuteron.library.variants import Variant, variants_of
@@ -42,10 +43,11 @@ from deuteron.options import LAUNCH_ATTRIBUTES, Target
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.trial_timing import check_spills, time_trial
 from deuteron.runtime.autotuning.trials import SKIPPED, Trials
-from deuteron.runtime.autotuning.tuned_file import Choice, Outcome
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, read_tuned
 from deuteron.runtime.autotuning.tuned_store import TunedStore
 from deuteron.settings import BOUNDS
 
+_WHOLE = {type.signature: type for type in INTEGERS}
 _LAUNCH = ("num_warps", "num_stages", "num_ctas")
 
 
@@ -118,10 +120,25 @@ def _measure_kernel(library: Library, index: int, options: MeasureOptions) -> It
     variants = [variant for variant in variants_of(library) if variant.index == index and _is_here(variant)]
     if not variants:
         raise kernel.error(f"none of the targets of kernel '{kernel.name}' is a device of this machine", "name")
+    with _tuned_file(library, kernel) as path:
+        if path.exists():
+            read_tuned(path)
     for _, group in itertools.groupby(sorted(variants, key=_place), key=_place):
         algorithms = [_algorithm(kernel, variant) for variant in group]
         for sizes in _combinations(kernel, options):
             yield _measure(library, kernel, algorithms, sizes, options)
+
+
+@contextmanager
+def _tuned_file(library: Library, kernel: Kernel) -> Iterator[Path]:
+    """The file that the timings go into; what is wrong with it is a mistake at its key."""
+    path = library.root / (kernel.tuned or "")
+    try:
+        yield path
+    except OSError as error:
+        raise kernel.error(not_written(path, error).message, "tuned") from None
+    except UsageError as error:
+        raise kernel.error(f"{error.message}. Mend the file, or remove it", "tuned") from None
 
 
 def _place(variant: Variant) -> tuple[str, str]:
@@ -190,13 +207,14 @@ def _measure(
             f"no kernel '{kernel.name}' takes the sizes {dict(sizes)}: its hints do not hold", "tune", "sizes"
         )
     path, target = library.root / (kernel.tuned or ""), fitting[-1].target
+    _check_values(kernel, algorithms[0], values)
     store = TunedStore(algorithms[0].source.source.fn, path, target)
     choice = store.choice(sizes, _element_types(algorithms[0]))
     known = {} if options.again else store.known(choice, by_config)
     jobs = {config: algorithm.job for config, algorithm in by_config.items()}
     missing = [config for config in by_config if config not in known]
     with arrays_for(target) as arrays:
-        given = _with_arrays(algorithms[0], values, arrays)
+        given = _with_arrays(kernel, algorithms[0], values, arrays)
         if target.backend == "cpu":
             _check_arrays(kernel, [by_config[config] for config in missing], given, sizes)
         bench = partial(_bench, by_config, jobs, given, options)
@@ -205,8 +223,8 @@ def _measure(
             trials.run(missing)
         finally:
             found = {config: trials.outcomes[config] for config in missing if config in trials.outcomes}
-            if found:
-                store.add(choice, found)
+            with _tuned_file(library, kernel):
+                store.merge(choice, found)
     return Measured(algorithms[0].variant.function, path, store.with_outcomes(choice, trials.outcomes), len(missing))
 
 
@@ -257,10 +275,29 @@ def _element_types(algorithm: _Algorithm) -> dict[str, str]:
     return {a.name: a.type[1:] for a in arguments if not a.is_constexpr and a.type.startswith("*")}
 
 
-def _with_arrays(algorithm: _Algorithm, values: Mapping[str, Any], arrays: DeviceArrays) -> dict[str, Any]:
+def _check_values(kernel: Kernel, algorithm: _Algorithm, values: Mapping[str, Any]) -> None:
+    """Numbers are of their types, where a launch would take other ones, and arrays have whole numbers of elements."""
+    params = {argument.name: argument.type for argument in algorithm.source.signature.arguments}
+    for name, type in {**params, **kernel.host_parameters}.items():
+        value, where = values.get(name), "sizes" if name in kernel.tune.get("sizes", {}) else "arguments"
+        if type in _WHOLE and not (isinstance(value, int) and _WHOLE[type].has(value)):
+            raise kernel.error(f"'tune' gives '{name}', which is {type}, the value {value}", "tune", where, name)
+        if name in _element_types(algorithm) and not (isinstance(value, int) and value >= 0):
+            raise kernel.error(f"'tune' gives the array '{name}' {value} elements", "tune", where, name)
+
+
+def _with_arrays(
+    kernel: Kernel, algorithm: _Algorithm, values: Mapping[str, Any], arrays: DeviceArrays
+) -> dict[str, Any]:
     """The values with addresses in the place of numbers of elements."""
-    types = _element_types(algorithm)
-    return {name: arrays.make(types[name], int(v)) if name in types else v for name, v in values.items()}
+    given, types = dict(values), _element_types(algorithm)
+    for name, type in types.items():
+        try:
+            given[name] = arrays.make(type, values[name])
+        except MemoryError:
+            message = f"there is no memory for the array '{name}' of {values[name]:,} elements of {type}"
+            raise kernel.error(message, "tune", "arguments", name) from None
+    return given
 
 
 def _check_arrays(

@@ -97,3 +97,15 @@ def test_many_writers(tmp_path):
     assert [process.wait() for process in running] == [0] * 3
     assert sorted(found.key["n"] for found in read_tuned(path).choices) == [*range(60), *range(100, 140)]
     assert os.listdir(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize("part", ["key", "types", "timings", "config"])
+@pytest.mark.parametrize("value", ["abc", 3, True, None, [1], 0.5])
+def test_parts_that_are_something_else(tmp_path, part, value):
+    merge_into(tmp_path / "a.json", "scale", [choice(b16=FAST)])
+    fields = json.loads((tmp_path / "a.json").read_text())
+    (found,) = fields["choices"]
+    (found if part != "config" else found["timings"][0])[part] = value
+    (tmp_path / "a.json").write_text(json.dumps(fields))
+    with pytest.raises(UsageError, match="are damaged"):
+        read_tuned(tmp_path / "a.json")

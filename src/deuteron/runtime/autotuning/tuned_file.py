@@ -131,12 +131,12 @@ def read_tuned(path: Path) -> Tuned:
         raise UsageError(f"'{path}' is of version {fields.get('version')}, and this Deuteron reads version {VERSION}")
     try:
         return Tuned(fields["kernel"], tuple(map(_choice, fields["choices"])))
-    except (LookupError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"the timings '{path}' are damaged: {error!r}") from None
 
 
 def _choice(fields: Mapping[str, Any]) -> Choice:
-    outcomes = {json.dumps(timing["config"]): _outcome(timing) for timing in fields["timings"]}
+    outcomes = {json.dumps(dict(timing["config"])): _outcome(timing) for timing in fields["timings"]}
     about = (str(fields[name]) for name in ("device", "source", "compiler"))
     return Choice(*about, dict(fields["key"]), dict(fields["types"]), outcomes)
 

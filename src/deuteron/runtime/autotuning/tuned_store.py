@@ -81,14 +81,17 @@ class TunedStore:
         return replace(choice, outcomes={json.dumps(config_fields(config)): one for config, one in outcomes.items()})
 
     def add(self, choice: Choice, outcomes: Mapping[Config, Outcome]) -> None:
-        """Keep what was measured, and what fails whenever it is tried."""
-        lasting = {config: outcome for config, outcome in outcomes.items() if outcome.is_lasting}
-        if not lasting:
-            return
+        """Keep what was measured, and what fails whenever it is tried; what cannot be kept is not."""
         try:
-            merge_into(self.path, self.kernel, [self.with_outcomes(choice, lasting)])
+            self.merge(choice, outcomes)
         except (OSError, UsageError) as error:
             self._warn(error)
+
+    def merge(self, choice: Choice, outcomes: Mapping[Config, Outcome]) -> None:
+        """As `add`; raises UsageError, or OSError, where it cannot be kept."""
+        lasting = {config: outcome for config, outcome in outcomes.items() if outcome.is_lasting}
+        if lasting:
+            merge_into(self.path, self.kernel, [self.with_outcomes(choice, lasting)])
 
     def _warn(self, error: Exception) -> None:
         if self._is_users:
