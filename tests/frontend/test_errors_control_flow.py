@@ -262,7 +262,7 @@ def test_fractional_bound(check_error):
                 pass
         """,
         """
-        k.py:4:14: error: The end of a range is an integer, got 1.5. Convert it with .to(tl.int32).
+        k.py:4:14: error: The end of a range is an integer, got 1.5. Divide with // for a whole number.
             for i in range(1.5):
                      ^~~~~~~~~~
         """,

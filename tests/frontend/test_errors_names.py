@@ -77,7 +77,7 @@ def test_a_comma_that_is_left_over(check_error):
             offset = row * n
         """,
         """
-        k.py:5:14: error: * takes tensors and numbers, got (int32). A comma made it a tuple of one: leave it out.
+        k.py:5:14: error: * takes tensors and numbers, got (int32,). A comma made it a tuple of one: leave it out.
             offset = row * n
                      ^~~~~~~
         """,

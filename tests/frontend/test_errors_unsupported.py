@@ -122,7 +122,7 @@ def test_starred_target(check_error):
             x, *y, z = (1,)
         """,
         """
-        k.py:4:5: error: Cannot assign (int32) to at least 2 variables.
+        k.py:4:5: error: Cannot assign (int32,) to at least 2 variables.
             x, *y, z = (1,)
             ^~~~~~~~~~~~~~~
         """,

@@ -11,7 +11,7 @@ Nothing here decides what a kernel means.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 from deuteron import language
@@ -50,6 +50,14 @@ METHODS = {
     "masked_fill": "Use tl.where(mask, value, x).",
     "transpose": "Use .trans(), or .permute(dims).",
     "flatten": "Use .ravel().",
+    **dict.fromkeys(("squeeze", "unsqueeze"), "They are functions: tl.squeeze(x, dim), tl.unsqueeze(x, dim)."),
+    **dict.fromkeys(("clamp", "clip"), "Use tl.clamp(x, min, max)."),
+    **dict.fromkeys(("expand", "repeat"), "Use tl.broadcast_to(x, shape)."),
+    **dict.fromkeys(
+        ("at", "fill_", "zero_", "copy_", "add_", "scatter_"), "A value never changes: build one by tl.where."
+    ),
+    **dict.fromkeys(("stride", "strides"), "A tile has no place in memory, and no strides."),
+    **dict.fromkeys(("var", "std"), "Use tl.sum((x - mean) * (x - mean), axis) / n."),
 }
 """Methods that arrays and torch's tensors have, and a value of a kernel has not."""
 
@@ -79,6 +87,37 @@ CALLED_OTHERWISE = {
     "reverse": "Use tl.flip(x, axis).",
     **dict.fromkeys(("take", "index_select"), "Use tl.gather(x, index, axis)."),
     "power": "Multiply, or use libdevice.pow(x, y).",
+    "sign": "Use tl.where(x > 0, 1, tl.where(x < 0, -1, 0)).",
+    "prod": METHODS["prod"],
+    **dict.fromkeys(("var", "std"), METHODS["var"]),
+    "logsumexp": "Use m + tl.log(tl.sum(tl.exp(x - m), axis)), with m = tl.max(x, axis).",
+    "gelu": "Use 0.5 * x * (1 + tl.erf(x * 0.7071067811865476)).",
+    "silu": "Use x * tl.sigmoid(x).",
+    "clip": METHODS["clip"],
+    **dict.fromkeys(("ones", "ones_like"), "Use tl.full(shape, 1, dtype)."),
+    "empty": "Use tl.zeros(shape, dtype).",
+    "empty_like": "Use tl.zeros_like(x).",
+    "linspace": "Use start + step * tl.arange(0, BLOCK).",
+    **dict.fromkeys(("tril", "triu"), "Use tl.where(rows[:, None] >= columns[None, :], x, 0), or <=."),
+    "one_hot": "Compare, as in x[:, None] == tl.arange(0, BLOCK)[None, :].",
+    "outer": "Use x[:, None] * y[None, :].",
+    "einsum": "Use tl.dot(a, b), or tl.sum of a product.",
+    "roll": "Use tl.gather(x, (tl.arange(0, BLOCK) + BLOCK - shift) % BLOCK, 0).",
+    "argsort": "Sort the places along with the keys: tl.sort((key.to(tl.int64) << 32) | place).",
+    "bincount": "Use tl.histogram(x, num_bins).",
+    "scatter": "Store at computed offsets: tl.store(pointer + index, x).",
+    "atomic_sub": "Use tl.atomic_add(pointer, -x).",
+    "atomic_inc": "Use tl.atomic_add(pointer, 1).",
+    "atomic_exch": "Use tl.atomic_xchg(pointer, x).",
+    "size": METHODS["size"],
+    "inf": 'Write float("inf").',
+    "nan": 'Write float("nan").',
+    "pi": "Write math.pi.",
+    **dict.fromkeys(("syncthreads", "barrier"), "Use tl.debug_barrier()."),
+    **dict.fromkeys(("thread_id", "thread_idx", "lane_id"), "A program works on tiles: use tl.arange(0, BLOCK)."),
+    **dict.fromkeys(("block_id", "block_idx"), "Use tl.program_id(axis)."),
+    **dict.fromkeys(("grid", "grid_dim"), "Use tl.program_id(axis) and tl.num_programs(axis)."),
+    "shared": "Which memory a tile is in is up to the compiler: leave it out.",
 }
 """Functions that array libraries have in their module, and the language has by another name, or not."""
 
@@ -96,7 +135,13 @@ def for_function(function: Any) -> str:
     name = getattr(function, "__name__", "")
     if name in FUNCTIONS:
         return f" {FUNCTIONS[name]}"
-    return f" Use tl.{name}." if hasattr(language, name) else " Call it in Python, and pass what it gives."
+    if hasattr(language, name):
+        return f" Use tl.{name}."
+    if isinstance(function, MethodType):
+        return " Decorate it with @jit."
+    if isinstance(function, type) and function.__module__ != "builtins":
+        return " Make it a NamedTuple, or an @aggregate, which may hold what is known at run time."
+    return " Call it in Python, and pass what it gives."
 
 
 def for_method(type: Any, name: str, known: Iterable[str]) -> str:

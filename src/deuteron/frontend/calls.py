@@ -206,9 +206,14 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
         raise ctx.error(f"{shown} cannot be called.{way_out}")
     if not _runs_at_compile_time(callee):
         raise ctx.error(f"{name_of(callee)} is a function of Python.{_way_out(callee)}")
-    if not is_runtime((*args, *kwargs.values())):
-        return call_at_compile_time(ctx, callee, args, kwargs)
-    return _call_with_runtime(ctx, callee, args, kwargs)
+    if is_runtime((*args, *kwargs.values())) or _is_plain_method_of_runtime(callee):
+        return _call_with_runtime(ctx, callee, args, kwargs)
+    return call_at_compile_time(ctx, callee, args, kwargs)
+
+
+def _is_plain_method_of_runtime(callee: Any) -> bool:
+    """Whether it is a method without @jit, of an aggregate that holds what is known only at run time."""
+    return isinstance(callee, MethodType) and isinstance(callee.__func__, FunctionType) and is_runtime(callee.__self__)
 
 
 def _call_marked(ctx: Context, callee: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
@@ -247,7 +252,8 @@ def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs:
     if isinstance(callee, CompileTimeFunction | MethodType):
         with suppress(CompilationError):
             return call_at_compile_time(ctx, callee, args, kwargs)
-    shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
+    receiver = (callee.__self__,) if isinstance(callee, MethodType) else ()
+    shown = ", ".join(describe(value) for value in (*receiver, *args, *kwargs.values()))
     needs = "runs at compile time and needs compile-time values"
     raise ctx.error(f"{name_of(callee)} {needs}, got ({shown}).{for_function(callee)}")
 

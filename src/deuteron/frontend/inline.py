@@ -52,18 +52,24 @@ def bind_arguments(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Ma
     try:
         bound = fn.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise misfit(ctx, fn.__name__, fn.signature.parameters, kwargs, error) from None
+        raise misfit(ctx, fn.__name__, fn.signature.parameters, args, kwargs, error) from None
     bound.apply_defaults()
     return {name: unwrap(value) for name, value in bound.arguments.items()}
 
 
 def misfit(
-    ctx: Context, name: str, parameters: Iterable[str], kwargs: Mapping[str, Value], error: TypeError
+    ctx: Context,
+    name: str,
+    parameters: Iterable[str],
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    error: TypeError,
 ) -> CompilationError:
     """The error for arguments that do not fit a function: a keyword that it does not know, or what Python says."""
     known = list(parameters)
     shown = f"Its parameters are ({', '.join(known)})."
+    free = [parameter for parameter in known[len(args) :] if parameter not in kwargs]
     for keyword in kwargs:
         if keyword not in known:
-            return ctx.error(f"'{name}' has no parameter '{keyword}'.{suggest(keyword, known)} {shown}")
+            return ctx.error(f"'{name}' has no parameter '{keyword}'.{suggest(keyword, free)} {shown}")
     return ctx.error(f"'{name}': {error}. {shown}")

@@ -90,7 +90,7 @@ def _bounds(ctx: Context, stub: object, args: list[Value], kwargs: dict[str, Val
     try:
         bound = stub.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise misfit(ctx, f"tl.{stub.__name__}", stub.signature.parameters, kwargs, error) from None
+        raise misfit(ctx, f"tl.{stub.__name__}", stub.signature.parameters, args, kwargs, error) from None
     given = dict(bound.arguments)
     first, second, step = given.pop("arg1"), given.pop("arg2", None), given.pop("step", None)
     start, end = (0, first) if second is None else (first, second)
@@ -102,6 +102,9 @@ def _static(ctx: Context, start: Value, end: Value, step: Value) -> tuple[int, .
         shown = ", ".join(describe(value) for value in (start, end, step))
         ways_out = [way_out for value in (start, end, step) if (way_out := ctx.how_to_know(value))]
         raise ctx.error(f"tl.static_range needs compile-time bounds, got ({shown}). {[*ways_out, 'Use tl.range.'][0]}")
+    for what, value in (("start", start), ("end", end), ("step", step)):
+        if not hasattr(value, "__index__"):
+            raise ctx.error(f"The {what} of tl.static_range is an integer, got {describe(value)}.{_whole(value)}")
     if step == 0:
         raise ctx.error(_STEP_0)
     return tuple(call_at_compile_time(ctx, range, (start, end, step)))
@@ -124,12 +127,19 @@ def _checked(ctx: Context, bounds: Range) -> Range:
     for what, value in (("start", bounds.start), ("end", bounds.end), ("step", bounds.step)):
         is_integer = isinstance(value, int) or (isinstance(value, Tensor) and value.type.is_int())
         if not is_integer:
-            raise ctx.error(
-                f"The {what} of a range is an integer, got {describe(value)}. Convert it with .to(tl.int32)."
-            )
+            raise ctx.error(f"The {what} of a range is an integer, got {describe(value)}.{_whole(value)}")
     if is_number(bounds.step) and bounds.step == 0:
         raise ctx.error(_STEP_0)
     return bounds
+
+
+def _whole(value: Value) -> str:
+    """What makes a bound of a range of a value."""
+    if isinstance(value, Tensor) and not value.type.is_block():
+        return " Convert it with .to(tl.int32)."
+    if isinstance(value, float):
+        return " Divide with // for a whole number."
+    return " Loop over a tuple itself, as in `for item in items`." if isinstance(value, tuple) else ""
 
 
 def common_integer(ctx: Context, *values: Value) -> list[Tensor]:

@@ -49,9 +49,12 @@ def _check_flags(ctx: Context, name: Any, args: Sequence[Value], kwargs: Mapping
     for place, flag in _flags(name):
         value = args[place] if place < len(args) else kwargs.get(flag)
         if isinstance(value, Tensor):
+            got = f"'{flag}' of {name_of(name)} is True or False, got {describe(value)}"
+            if value.type.is_block():
+                raise ctx.error(f"{got}. Its parameters are ({', '.join(inspect.signature(name).parameters)}).")
             raise ctx.error(
-                f"'{flag}' of {name_of(name)} is True or False, got {describe(value)}, which is known only at run "
-                "time. Annotate the kernel's parameter as tl.constexpr, or call it in both branches of an `if`."
+                f"{got}, which is known only at run time. Annotate the kernel's parameter as tl.constexpr, or call it "
+                "in both branches of an `if`."
             )
 
 
@@ -70,7 +73,7 @@ def _check_arguments(ctx: Context, name: Any, rule: Callable, args: Sequence[Val
     try:
         signature.bind(ctx, *args, **kwargs)
     except TypeError as error:
-        raise misfit(ctx, name_of(name).strip("'"), list(signature.parameters)[1:], kwargs, error) from None
+        raise misfit(ctx, name_of(name).strip("'"), list(signature.parameters)[1:], args, kwargs, error) from None
 
 
 def _internal_error(ctx: Context, name: Any, error: Exception) -> InternalError:

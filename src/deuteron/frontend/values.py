@@ -175,7 +175,9 @@ def describe(value: Value) -> str:
     if isinstance(value, tuple):
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
         shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
-        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
+        if hasattr(value, "_fields"):
+            return f"{type(value).__name__}({shown})"
+        return f"({shown},)" if len(value) == 1 else f"({shown})"
     if isinstance(value, type | ModuleType):
         return f"{'class' if isinstance(value, type) else 'module'} '{value.__name__}'"
     if isinstance(value, dtype):

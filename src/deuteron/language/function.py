@@ -221,6 +221,8 @@ def _told(fn: Any) -> str:
     """What it is that `@jit` cannot decorate, and the way out."""
     if inspect.iscoroutinefunction(fn):
         return f"'async def {fn.__name__}'. Leave out `async`: launches do not wait for a kernel."
+    if isinstance(fn, staticmethod | classmethod):
+        return f"the {type(fn).__name__} '{fn.__name__}'. Put @jit last, next to the function."
     inner = getattr(fn, "base_fn", getattr(fn, "fn", None))
     if isinstance(inner, Function) or inspect.isfunction(inner):
         kind = type(fn).__name__

@@ -101,6 +101,8 @@ def _missing(fn: JITFunction, name: str, keywords: Iterable[str]) -> LaunchError
     """The error for an argument that is not given, with a keyword that may be meant to be it."""
     unknown = next((keyword for keyword in keywords if keyword not in fn.arg_names and not is_option(keyword)), None)
     meant = f", and there is no '{unknown}'. Did you mean '{name}'?" if unknown else ""
+    if not unknown and fn.arg_names[0] == "self":
+        meant = ". A kernel is bound to no object: leave out 'self', or pass it"
     return LaunchError(f"{usage(fn)}: argument '{name}' is missing{meant}")
 
 

@@ -238,6 +238,8 @@ def _specialiser_of(type: type) -> Specialiser:
         way_out = "; other values are for parameters annotated tl.constexpr"
         if _is_buffer(type):
             way_out = ": pass numpy.asarray(...) of it"
+        if hasattr(type, "__dataclass_fields__"):
+            way_out = ": pass its fields, or make it a NamedTuple or an @aggregate, whose fields may be arrays"
         named = f"'{type.__module__}.{type.__qualname__}'"
         raise LaunchError(f"expected an array or a number, got an object of type {named}{way_out}")
     return found

@@ -31,7 +31,7 @@ def test_types(result_type, expression: str, type: str):
         ),
         (
             "tl.map_elementwise(add, x, pack=2)",
-            "'add' returned (fp32) for tl.map_elementwise with pack=2, "
+            "'add' returned (fp32,) for tl.map_elementwise with pack=2, "
             "which takes 2 scalars of one type for each result.",
         ),
     ],

@@ -87,7 +87,7 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
     [
         ("tl.load(x)", "tl.load needs a pointer, got fp32[64]. Add offsets to a pointer argument."),
         ("tl.load(n)", "tl.load needs a pointer, got int32. Add offsets to a pointer argument."),
-        ("tl.load((n,))", "tl.load needs a pointer, got (int32). A comma made it a tuple of one: leave it out."),
+        ("tl.load((n,))", "tl.load needs a pointer, got (int32,). A comma made it a tuple of one: leave it out."),
         (
             "tl.load(p, other=0.0)",
             "tl.load got `other` without a mask. Give the mask that says where `other` is taken.",

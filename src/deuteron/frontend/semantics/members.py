@@ -34,12 +34,19 @@ def _numel(ctx: Context, x: Tensor) -> int:
     return math.prod(x.shape)
 
 
+def _transposed(ctx: Context, x: Tensor) -> Tensor:
+    """`x.T` of two dimensions, as in Triton: of more NumPy's turns all of them round, tl.trans the last two."""
+    if len(x.shape) > 2:
+        raise ctx.error(f"'.T' is of two dimensions, got {x.type}. Use tl.trans(x) for the last two, or tl.permute.")
+    return trans(ctx, x)
+
+
 def reflected(rule: Callable[..., Value]) -> Callable[..., Value]:
     """What `x.__radd__(y)` is, of the rule of `x + y`."""
     return lambda ctx, self, other: rule(ctx, other, self)
 
 
-ATTRIBUTES = {"dtype": _dtype, "type": _type, "shape": _shape, "numel": _numel, "T": trans}
+ATTRIBUTES = {"dtype": _dtype, "type": _type, "shape": _shape, "numel": _numel, "T": _transposed}
 
 _OWN = {"to": tl.cast, "logical_and": tl.tensor.logical_and, "logical_or": tl.tensor.logical_or}
 _METHOD_NAMES = [name for name, member in vars(tl.tensor).items() if callable(member) and not name.startswith("_")]
