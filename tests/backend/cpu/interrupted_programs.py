@@ -1,10 +1,12 @@
 """Signals at random times in the middle of programs that take long; `test_interrupt.py` runs this as a program.
 
 python interrupted_programs.py SEED         prints a line for each scenario; ends with an error where one is wrong
+python interrupted_programs.py SEED team    launches run in the team of an OpenMP runtime where they can
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import random
@@ -17,6 +19,7 @@ import numpy as np
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cpu.launch.thread_pool import thread_pool
 
 FOR_EVER = 1 << 50
 SOON = 20  # seconds
@@ -251,6 +254,8 @@ def other_threads(rng: random.Random) -> None:
 
 def main() -> None:
     rng = random.Random(int(sys.argv[1]))
+    if sys.argv[2:] == ["team"]:
+        thread_pool().join(ctypes.CDLL("libgomp.so.1"))
     for kernel in KERNELS.values():
         right(kernel, 4)
         kernel.warmup(np.zeros(1, np.float32), FOR_EVER, grid=(1,))

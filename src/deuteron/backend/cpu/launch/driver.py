@@ -107,6 +107,7 @@ class LoadedKernel:
             self._fail(status, ())
 
     def _target_words(self, num_threads: int) -> list[int]:
+        thread_pool().join_torch()
         return TARGET.pack(
             function=self.function,
             num_arguments=self._slots.count,

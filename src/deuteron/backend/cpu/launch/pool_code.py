@@ -3,7 +3,9 @@
     invite(pool, job, wanted)           ask idle workers to help, until so many have been asked; wakes some
     run_chunks(pool, job, until, watch) run programs until none is left, or that time has come; how many were run
     help(pool, job)                     the same of a helper, until none is left
+    leave(pool, job)                    the last that a helper does to a job
     close(pool, job, watch)             after this nobody touches the job
+    await_helpers(pool, job, watch)     until those that run programs have left
     work(pool, worker)                  what the thread of a worker runs; it never returns
     own_scratch(key, bytes)             scratch memory of the calling thread
 
@@ -42,6 +44,8 @@ def define_pool(module: Module) -> None:
     _define_invite(module)
     _define_run_chunks(module)
     _define_help(module)
+    _define_leave(module)
+    _define_await_helpers(module)
     _define_close(module)
     _define_next_job(module)
     _define_work(module)
@@ -188,27 +192,22 @@ def _define_help(module: Module) -> None:
     c.ret(c.call("i64", "run_chunks", pool, job, c.word(0), watch))
 
 
-def _define_close(module: Module) -> None:
-    """All programs have been taken: take invitations back, and wait for those that have accepted one.
+def _define_leave(module: Module) -> None:
+    c = module.function("leave", "void", [("ptr", "pool"), ("ptr", "job")], kind=PoolCode)
+    pool, job = c.parameters
+    balance = c.add_to(job, JOB, "balance", c.word(1))
+    with c.when(c.equal(balance, c.word(-1))):
+        c.wake(c.part(pool, POOL, "left"))
+    c.ret()
 
-    In a process that was forked meanwhile, by a signal handler, there are none.
-    """
-    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job"), ("ptr", "watch")], kind=PoolCode)
+
+def _define_await_helpers(module: Module) -> None:
+    """Until the balance is 0. In a process that was forked meanwhile, by a signal handler, there are none."""
+    c = module.function("await_helpers", "void", [("ptr", "pool"), ("ptr", "job"), ("ptr", "watch")], kind=PoolCode)
     pool, job, watch = c.parameters
     time = c.alloca("i64", 2, align=WORD)
-    address, done = c.ptrtoint(job), c.block("done")
-    awaited = c.part(job, JOB, "invited")
-    c.leave_if(_is_forked(c, pool, job), done)
-    c.leave_if(c.is_null(c.load("i64", awaited)), done)
-    with c.repeat(c.read(pool, POOL, "num_workers")) as index:
-        worker = c.worker(pool, index)
-        with (
-            c.when(c.equal(c.read(worker, WORKER, "job"), address)),
-            c.when(c.exchange(worker, WORKER, "job", address, c.word(0))),
-        ):
-            c.increase(awaited, -1)
-    count = c.load("i64", awaited)
-    c.add_to(job, JOB, "balance", c.sub(c.word(0), count))
+    done = c.block("done")
+    c.leave_if(is_forked(c, pool, job), done)
     _spin(c, pool, lambda: c.is_null(c.read(job, JOB, "balance")), done)
     left, look = c.part(pool, POOL, "left"), c.block("look")
     c.br(look)
@@ -219,12 +218,36 @@ def _define_close(module: Module) -> None:
     c.unlock(left)
     c.leave_if(c.is_null(c.read(job, JOB, "balance")), done)
     c.call("i32", "ask", watch)
-    c.cond_br(_is_forked(c, pool, job), done, look)
+    c.cond_br(is_forked(c, pool, job), done, look)
     c.position(done)
     c.ret()
 
 
-def _is_forked(c: PoolCode, pool: Value, job: Value) -> Value:
+def _define_close(module: Module) -> None:
+    """All programs have been taken: take invitations back, and wait for those that have accepted one."""
+    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job"), ("ptr", "watch")], kind=PoolCode)
+    pool, job, watch = c.parameters
+    address, done = c.ptrtoint(job), c.block("done")
+    awaited = c.part(job, JOB, "invited")
+    c.leave_if(is_forked(c, pool, job), done)
+    c.leave_if(c.is_null(c.load("i64", awaited)), done)
+    with c.repeat(c.read(pool, POOL, "num_workers")) as index:
+        worker = c.worker(pool, index)
+        with (
+            c.when(c.equal(c.read(worker, WORKER, "job"), address)),
+            c.when(c.exchange(worker, WORKER, "job", address, c.word(0))),
+        ):
+            c.increase(awaited, -1)
+    count = c.load("i64", awaited)
+    c.add_to(job, JOB, "balance", c.sub(c.word(0), count))
+    c.call("void", "await_helpers", pool, job, watch)
+    c.br(done)
+    c.position(done)
+    c.ret()
+
+
+def is_forked(c: PoolCode, pool: Value, job: Value) -> Value:
+    """Whether this process is a child that was made while the job ran."""
     return c.differ(
         c.load_atomic("i64", c.part(pool, POOL, "generation"), "monotonic"), c.field(job, JOB, "generation")
     )
@@ -289,9 +312,7 @@ def _define_work(module: Module) -> None:
     c.call("void", "wake_some", pool, job)
     c.call("i64", "help", pool, job)
     c.write(worker, WORKER, "job", c.word(0))  # first: whoever launches again at once finds it idle
-    balance = c.add_to(job, JOB, "balance", c.word(1))
-    with c.when(c.equal(balance, c.word(-1))):
-        c.wake(c.part(pool, POOL, "left"))
+    c.call("void", "leave", pool, job)
     c.br(again)
 
 

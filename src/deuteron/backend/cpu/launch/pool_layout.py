@@ -30,7 +30,15 @@ def _on_lines(*parts: str) -> Record:
 # whoever waits for helpers to leave sleeps there.
 # `last_launch` is when one ended that had use for helpers.
 # `updating` counts threads that run programs with atomics; `alone`: whether one of them updates without locks.
-POOL = _on_lines("num_workers is_full key clock scratch spin generation", "last_launch", "updating alone", "left")
+# `parallel` to `long_jump` are functions of an OpenMP runtime and the C library, 0 where there is no runtime; `owner`
+# is the thread that may launch on its team, not before `team_from` (`team_code.py`).
+POOL = _on_lines(
+    "num_workers is_full key clock scratch spin generation "
+    "parallel thread_num max_threads in_parallel set_jump long_jump owner",
+    "last_launch team_from",
+    "updating alone",
+    "left",
+)
 # `job` is 0 of a worker that waits, BUSY, or the address of the JOB that it is invited to.
 WORKER = _on_lines("job", "is_asleep", "sleep")
 BUSY = 1

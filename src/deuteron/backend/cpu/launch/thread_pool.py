@@ -3,6 +3,7 @@
     pool = thread_pool()
     pool.start(3)                   see to it that there are three helpers, if the system has so many threads to give
     pool.address                    the POOL record
+    pool.join_torch()               launches of the main thread may run on the threads of torch's operations
 
 Helpers are started when they are first needed and stay; they are daemons of Python, which are in machine code, without
 Python's lock, for as long as they live. In a forked child they are started anew. Any number of threads may use the pool
@@ -18,6 +19,7 @@ import threading
 import time
 
 from deuteron.backend.cpu.launch.pool_layout import LINE, MOST_HELPERS, MUTEX_BYTES, POOL, POOL_BYTES, WORKER, WORKERS
+from deuteron.backend.cpu.launch.torch_team import RUNTIME, torch_runtime
 from deuteron.backend.cpu.launch.trampoline import trampolines
 from deuteron.backend.launcher.records import WORD
 from deuteron.once import once
@@ -65,6 +67,22 @@ class ThreadPool:
     def _is_enough(self, num_workers: int) -> bool:
         return self.num_workers >= num_workers or bool(self._words[POOL.index("is_full")])
 
+    def join_torch(self) -> None:
+        """Once torch is loaded, and its operations run on threads of an OpenMP runtime."""
+        has_joined, generation = (self._words[POOL.index(name)] for name in ("parallel", "generation"))
+        runtime = None if has_joined or generation else torch_runtime()
+        if runtime:
+            self.join(runtime)
+
+    def join(self, runtime: ctypes.CDLL) -> None:
+        """Let launches of the main thread run on the team of this OpenMP runtime."""
+        functions = {name: _address(getattr(runtime, function)) for name, function in RUNTIME.items()}
+        jumps = {"set_jump": _address(self._libc._setjmp), "long_jump": _address(self._libc.longjmp)}
+        self._set(owner=threading.main_thread().ident or 0, **jumps, **functions)
+
+    def leave_team(self) -> None:
+        self._set(parallel=0)
+
     def set_scratch(self, function: int) -> int:
         """Let another function give threads their scratch memory; the address of the one before."""
         before = self._words[POOL.index("scratch")]
@@ -105,6 +123,7 @@ class ThreadPool:
         in the middle of a launch, which goes on.
         """
         self._set(generation=self._words[POOL.index("generation")] + 1, updating=_MANY, alone=0)
+        self.leave_team()
         self._begin()
 
     def _make_mutex(self, place: int) -> None:

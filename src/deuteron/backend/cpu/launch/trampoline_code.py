@@ -3,8 +3,8 @@
 trampoline_module()         the functions run_here, run_with_python and those of `pool_code.py`
 
 run_grid(target, num_arguments, grid, total, values)
-    how many helpers are worth it -> invite them -> run chunks -> close
-                                                      now and then: invite again; has an interrupt come?
+    how many helpers are worth it -> invite them, or the team of torch -> run chunks -> close
+                                     now and then: invite again; has an interrupt come?
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from deuteron.backend.cpu.launch.interrupt_code import BETWEEN_SIGNALS, define_i
 from deuteron.backend.cpu.launch.pool_code import define_pool
 from deuteron.backend.cpu.launch.pool_layout import JOB, LINE, NO_MEMORY, POOL, TARGET, UNITS
 from deuteron.backend.cpu.launch.pool_words import PoolCode
+from deuteron.backend.cpu.launch.team_code import define_team
 from deuteron.backend.launcher.records import WORD
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
@@ -33,6 +34,8 @@ def trampoline_module() -> Module:
     define_pool(module)
     define_interrupts(module)
     _define_run_alone(module)
+    _define_run_programs(module)
+    define_team(module)
     _define_run_job(module)
     _define_run_grid(module)
     _define_run_here(module)
@@ -93,18 +96,16 @@ def _helpers(c: PoolCode, num_threads: Value, total: Value, time: Value) -> tupl
     return helpers, c.zext(c.or_(is_unknown, is_long), "i64")
 
 
-def _define_run_job(module: Module) -> None:
-    """The launch of several programs. Writes down how long one takes: the time of those that ran on this thread."""
-    given = [("ptr", "pool"), ("ptr", "job"), ("ptr", "time"), ("i64", "wanted")]
-    c = module.function("run_job", "i64", given, kind=PoolCode)
-    pool, job, time, wanted = c.parameters
+def _define_run_programs(module: Module) -> None:
+    """Of who launches: run programs until none is left, and ask so many helpers now and then. Writes down how long one
+    takes: the time of those that ran on this thread.
+    """
+    given = [("ptr", "pool"), ("ptr", "job"), ("ptr", "time"), ("i64", "wanted"), ("ptr", "watch")]
+    c = module.function("run_programs", "void", given, kind=PoolCode)
+    pool, job, time, wanted, watch = c.parameters
     count, until = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
-    watch = set_watch(c, new_watch(c), "ask", job, pool)
     total = c.field(job, JOB, "total")
-    run, further, close = (c.block(name) for name in ("run", "further", "close"))
-    with c.when(c.is_not_null(wanted)):
-        _wake_for_others(c, pool, job)
-        c.call("void", "invite", pool, job, wanted)
+    run, further, over = (c.block(name) for name in ("run", "further", "over"))
     begin = c.now(pool)
     c.store(begin, until)
     c.store(c.add(begin, c.word(BETWEEN_SIGNALS)), c.part(job, JOB, "signals"))
@@ -114,21 +115,42 @@ def _define_run_job(module: Module) -> None:
     ran = c.call("i64", "run_chunks", pool, job, c.load("i64", until), watch)
     with c.when(c.icmp("slt", ran, c.word(0))):
         c.call("void", "stop", job, c.word(NO_MEMORY))
-        c.br(close)
+        c.br(over)
     c.increase(count, ran)
-    c.cond_br(c.icmp("uge", c.read(job, JOB, "taken"), total), close, further)
+    c.cond_br(c.icmp("uge", c.read(job, JOB, "taken"), total), over, further)
     c.position(further)
     _invite(c, pool, job, wanted)
     c.store(c.now(pool), until)
-    c.cond_br(c.is_null(c.call("i32", "ask", watch)), run, close)
-    c.position(close)
+    c.cond_br(c.is_null(c.call("i32", "ask", watch)), run, over)
+    c.position(over)
     end = c.now(pool)
     with c.when(c.and_(c.is_not_null(c.load("i64", count)), c.is_null(c.read(job, JOB, "stop")))):
         took = c.udiv(c.mul(c.sub(end, begin), c.word(UNITS)), c.load("i64", count))
         c.store_atomic(c.add(took, c.word(1)), time, "monotonic")
+    c.ret()
+
+
+def _define_run_job(module: Module) -> None:
+    """The launch of several programs."""
+    given = [("ptr", "pool"), ("ptr", "job"), ("ptr", "time"), ("i64", "wanted")]
+    c = module.function("run_job", "i64", given, kind=PoolCode)
+    pool, job, time, wanted = c.parameters
+    watch = set_watch(c, new_watch(c), "ask", job, pool)
+    in_team, over = c.block("in_team"), c.block("over")
+    has_helpers = c.is_not_null(wanted)
+    with c.when(has_helpers):
+        c.leave_if(c.is_not_null(c.call("i32", "has_team", pool, job)), in_team)
+        _wake_for_others(c, pool, job)
+        c.call("void", "invite", pool, job, wanted)
+    c.call("void", "run_programs", pool, job, time, wanted, watch)
     c.call("void", "close", pool, job, watch)
-    with c.when(c.is_not_null(wanted)):
-        c.store_atomic(end, c.part(pool, POOL, "last_launch"), "monotonic")
+    with c.when(has_helpers):
+        c.store_atomic(c.now(pool), c.part(pool, POOL, "last_launch"), "monotonic")
+    c.br(over)
+    c.position(in_team)
+    c.call("void", "run_in_team", pool, job, time, watch)
+    c.br(over)
+    c.position(over)
     c.ret(c.read(job, JOB, "stop"))
 
 
