@@ -68,6 +68,7 @@ def measure(names: list[str], processes: int, seconds: float, folder: str) -> di
         for compiler, worker in workers:
             for row in _answers(worker):
                 rows[compiler].setdefault(row["name"], {}).update(row)
+                print(compiler, json.dumps(row), file=sys.stderr, flush=True)
     for _, worker in workers:
         worker.stdin.close()
         worker.wait()
@@ -198,6 +199,7 @@ def _round(call: Callable[[], Any]) -> dict[str, float]:
 def _compiled(name: str) -> tuple[Callable[[], list], Callable[[], list]]:
     """Eager and compiled calls on the same arguments. They give the results, and the gradients of what requires one."""
     import torch
+    from torch.utils._pytree import tree_leaves
 
     from benchmarks.torch_models import PROGRAMS
 
@@ -211,8 +213,7 @@ def _compiled(name: str) -> tuple[Callable[[], list], Callable[[], list]]:
     weights: list[torch.Tensor] = []
 
     def run(function: Callable) -> list[torch.Tensor]:
-        results = function(*arguments)
-        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        results = tree_leaves(function(*arguments))
         if not inputs:
             return results
         roots = [result for result in results if result.requires_grad]

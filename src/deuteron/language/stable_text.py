@@ -89,8 +89,8 @@ def _content_text(value: Any) -> str:
     if is_of_users(kind):
         return f"{kind.__name__}:{_base_text(value)}"
     text = f"{kind.__name__}:{value!r}"
-    is_array = hasattr(value, "__array__") and value.shape != ()  # whose text leaves out elements
-    return _numbered_text(value) if " at 0x" in text or is_array else text
+    leaves_out_elements = hasattr(value, "__array__") and value.shape != ()
+    return _numbered_text(value) if " at 0x" in text or leaves_out_elements else text
 
 
 def _base_text(value: Any) -> str:

@@ -26,13 +26,12 @@ from deuteron.ir.tt.shape import ExpandDimsOp, SplatOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import layout_of, with_layout
-from deuteron.ir.types import bit_width_of, is_tile
+from deuteron.ir.types import bit_width_of, i32, is_tile
 from deuteron.layout.distributed import axis_bits, scatter_registers, slice_axis
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
 
-WORD_BITS = 32
 # Slots of the schedulers of a multiprocessor that an instruction of a warp takes: it shuffles for 32 lanes in a cycle,
 # selects for 64, adds for 128 (CUDA's programming guide, arithmetic instructions).
 SHUFFLE, SELECT, COMBINE = 4, 2, 1
@@ -77,7 +76,7 @@ def _slots(op: ReduceOp, sliced: LinearLayout, lanes: int, scattered: int) -> fl
 
 def _words(src: SSAValue, count: int) -> int:
     """Narrow elements share a word."""
-    return -(-count * bit_width_of(src.type) // WORD_BITS)
+    return -(-count * bit_width_of(src.type) // bit_width_of(i32))
 
 
 def _scatter(op: ReduceOp) -> dict[SSAValue, SSAValue]:
