@@ -139,6 +139,22 @@ def test_what_is_stored_of_operands_that_are_computed(by_k, exp, stored):
     assert {str(op.result.type.tile.element_type) for op in ops(module, LocalAllocOp)} == stored
 
 
+@deuteron.jit
+def squares(a, b, out, TWICE: tl.constexpr, N: tl.constexpr):
+    square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    x, y = tl.load(a + square).to(tl.float16), tl.load(b + square).to(tl.float16)
+    tl.store(out + square, tl.dot(x * 2 * x if TWICE else x * x, y))
+
+
+@pytest.mark.parametrize("is_twice", [False, True])
+def test_what_is_computed_in_steps_may_use_a_value_twice(is_twice):
+    size = 64
+    a, b = (np.random.default_rng(seed).integers(-3, 4, (size, size)).astype(np.float32) for seed in range(2))
+    out, wide = np.full((size, size), np.nan, np.float32), a.astype(np.float64)
+    emulate(squares, a, b, out, TWICE=is_twice, N=size, num_warps=4)
+    np.testing.assert_array_equal(out, (1 + is_twice) * wide**2 @ b)
+
+
 @pytest.mark.parametrize("capability", [80, 90])
 def test_a_transposition_becomes_one_of_the_descriptor(capability):
     module = place(transposed, "fp16", capability=capability, N=64)

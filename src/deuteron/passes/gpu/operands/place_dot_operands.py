@@ -228,8 +228,9 @@ def _steps(
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what gives a value that nobody uses, and what only that used."""
-    if isinstance(value, OpResult) and not list(value.uses) and is_flexible(value.op):
+    """Erase what gives a value that nobody uses, and what only that used, which may be met twice: `x * x`."""
+    is_there = isinstance(value, OpResult) and value.op.parent is not None
+    if is_there and value.first_use is None and is_flexible(value.op):
         operands = list(value.op.operands)
         erase(value.op)
         for operand in operands:
