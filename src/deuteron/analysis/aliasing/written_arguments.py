@@ -29,7 +29,9 @@ from deuteron.ir.effects import (
     effects_of,
     first_in_order,
 )
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import function_of
+from deuteron.ir.ttng.cluster import ClusterBarrierOp
 
 
 def written_arguments(op: Operation) -> Targets:
@@ -38,11 +40,14 @@ def written_arguments(op: Operation) -> Targets:
 
 
 def written_before_barriers(loop: Operation) -> Targets:
-    """What barriers in a loop order of what the function writes elsewhere: loads may not be done before the loop."""
+    """What barriers in a loop order of what the function writes elsewhere: loads may not be done before the loop. Those
+    of a cluster order what the loop writes as well: other CTAs do so at addresses of their own.
+    """
     if first_in_order(loop, GLOBAL, (ORDER_OWN,)) is None:
         return Targets()
+    is_of_cluster = bool(nested_ops(loop, ClusterBarrierOp))
     found = effects_inside(function_of(loop))
-    return touched_arguments((effect for op, effect in found if not loop.is_ancestor(op)), WRITE)
+    return touched_arguments((effect for op, effect in found if is_of_cluster or not loop.is_ancestor(op)), WRITE)
 
 
 def written_by(op: Operation) -> Targets:

@@ -146,3 +146,25 @@ def test_number_that_is_stored_through_another_argument():
     """The kernel relies on these being disjoint, and not on that they are disjoint or the same."""
     kernel = compile_for("cuda:90", one_number, FLOATS, FLOATS, 7, num_ctas=2, CASE="through two")
     assert "tt.apart = #tt.pairs<[0, 1, 0, 0, 0]>" in generic_asm(kernel, "ttgir")
+
+
+@deuteron.jit
+def loaded_from_another(x, out, n):
+    i = tl.arange(0, 64)
+    for k in range(n):
+        v = tl.load(x + k * 64 + i)
+        tl.store(out + k * 64 + i, v)
+        tl.store(x + k * 64 + 96 + i, v + k)
+
+
+def test_what_another_stores_is_not_loaded_an_iteration_ahead(rng):
+    """Of what a CTA stores itself it loads nothing in the next iteration, but the second one what the first stores."""
+    x, out = rng.integers(-99, 99, 640).astype(np.float32), np.zeros(448, np.float32)
+    expected, loaded = x.copy(), out.copy()
+    for k in range(7):
+        loaded[k * 64 : k * 64 + 64] = expected[k * 64 : k * 64 + 64]
+        expected[k * 64 + 96 : k * 64 + 160] = loaded[k * 64 : k * 64 + 64] + k
+    x, out = aligned(x), aligned(out)
+    emulate(loaded_from_another, x, out, 7, num_ctas=2, num_warps=1)
+    np.testing.assert_array_equal(out, loaded)
+    np.testing.assert_array_equal(x, expected)
