@@ -18,6 +18,7 @@ ${select}
    *reason, unless NULL, says why. Nothing is launched or loaded. */
 ${supports}
 
-/* Loading is optional: it moves what the first launch on a device would do to an earlier time. Unload when done. */
+/* Loading is optional: it moves what the first launch on a device would do to an earlier time. Unload when done, where
+   nothing was loaded but by launches, too. */
 ${maintenance}
 ${checked}
