@@ -43,6 +43,24 @@ def steps_of_loops(x, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 
 @triton.jit
+def steps_around(x, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    for k in tl.range(0, n, 4, loop_unroll_factor=1):
+        places = x + k * (1 << 30) + tl.arange(0, COLUMNS)
+        tl.store(places, tl.load(places) * 3 + 1)
+
+
+@triton.jit
+def rows_read_again(x, out, n, COLUMNS: tl.constexpr):
+    i, row = tl.arange(0, COLUMNS), x + tl.program_id(0) * COLUMNS * n
+    total = tl.zeros((COLUMNS,), tl.int32)
+    for k in range(n):
+        total += tl.load(row + k * COLUMNS + i)
+    for k in range(n):
+        stored = total + tl.load(row + k * COLUMNS + i)
+        tl.store(out + tl.program_id(0) * COLUMNS + k * (1 << 30) + i, stored, mask=(k % 4 == 0) & (i >= 0))
+
+
+@triton.jit
 def in_turn(x, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     i = 3 * tl.arange(0, COLUMNS)
     first, second = tl.load(x + 3 * n + i), tl.load(x + i + 1)
@@ -68,6 +86,7 @@ ROWS = np.arange(16)[:, None]
         (columns_within_rows, (1 << 30) + 1, [k + 4 * ROWS + COLUMNS for k in range(0, 512, 64)]),
         (columns_within_rows, 0, []),
         (steps_of_loops, ((1 << 32) + 32) // 96, [32 * k + COLUMNS for k in range(16)]),
+        (steps_around, 18, [COLUMNS] * 5),
     ],
 )
 def test_iterations(draw, kernel, number, places):
@@ -75,6 +94,13 @@ def test_iterations(draw, kernel, number, places):
     expected = expected_of(places, x.copy())
     kernel[(1,)](x, number, **EXTENTS)
     np.testing.assert_array_equal(x, expected)
+
+
+def test_iterations_after_those_that_read_the_same(draw, poisoned):
+    """The last iteration that stores at a place is what is there."""
+    x, out = draw("int32", (2, 10, 64), -1000, 1000), poisoned("int32", (2, 64))
+    rows_read_again[(2,)](x, out, 10, COLUMNS=64)
+    np.testing.assert_array_equal(out, x.sum(axis=1) + x[:, 8])
 
 
 def test_turns(draw):

@@ -11,6 +11,10 @@
 Addresses are polynomials (tile_address.py). Through one argument, by how much the load is ahead has to be a
 constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Through
 different arguments that is what holds where both are one array, and strides that are numbers of their own are equal.
+
+    for k in range(n):
+        tl.store(p + k * (1 << 30) + i, k)            the fifth iteration stores where the first one did: offsets of 32
+                                                      bits wrap around, so that 2**32 elements on is the same place
 """
 
 from __future__ import annotations
@@ -24,9 +28,12 @@ from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.tile_address import TileAddress
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
 from deuteron.analysis.aliasing.one_array import as_number, in_one_array
+from deuteron.analysis.aliasing.overlap import WRAP
 from deuteron.analysis.aliasing.same_offsets import Alike
+from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.types import bit_width_of
 
 Access = LoadOp | StoreOp
 
@@ -52,7 +59,7 @@ def meets_next(
         return UNKNOWN
     distance, advance, low, high = found
     ahead, equal = _in_one_array(distance + advance)
-    return UNKNOWN if ahead is None else _meeting(low <= ahead <= high, equal)
+    return UNKNOWN if ahead is None else _meeting((ahead - low) % WRAP <= high - low, equal)
 
 
 def loads_back(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
@@ -71,7 +78,7 @@ def meets_others(store: StoreOp, access: Access, loop: scf.ForOp, known: TilePol
         return UNKNOWN
     distance, advance, low, high = found
     (now, equal), step = _in_one_array(distance), advance.number
-    if now is None or step is None:
+    if now is None or step is None or abs(now) + high - low + _furthest(loop, step) >= WRAP:
         return UNKNOWN
     return _meeting(now + abs(step) <= high or now - abs(step) >= low, equal)
 
@@ -101,6 +108,18 @@ def _beside(
         return None
     advance = grows * Polynomial.constant(step * iterations)
     return touched.begin - written.begin, advance, written.low - touched.high, written.high - touched.low
+
+
+def _furthest(loop: scf.ForOp, step: int) -> int:
+    """How far all iterations of a loop move what each of them moves by a step, at most; 0 where its index has 64 bits,
+    as has what is computed of it then.
+    """
+    index, first = loop.body.block.args[0], constant_value(loop.lb)
+    bits, last = bit_width_of(index.type), largest_in_any_grid(index)
+    if 1 << bits > WRAP:
+        return 0
+    length = (1 << bits) - 1 if last is None else last - max(first or 0, 0)
+    return length // abs(constant_value(loop.step)) * abs(step)
 
 
 def growth(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> Polynomial | None:

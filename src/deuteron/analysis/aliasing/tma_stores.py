@@ -9,7 +9,8 @@
     stores_that_wait(func, [%1, %2, %3, %4])    [%3, %4]
 
 Blocks of one descriptor are apart where their offsets along a dimension are by its extent or more, in polynomials
-(tile_polynomials.py). A store that waits has waited for all before it, so that after it only later ones count.
+(tile_polynomials.py). Offsets have 32 bits, and none that is negative is stored at: those which only grow do not come
+back, but a step may be 2**32. A store that waits has waited for all before it, so that after it only later ones count.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.next_iteration import growth
 from deuteron.analysis.aliasing.program_order import ProgramOrder
 from deuteron.analysis.aliasing.written_arguments import written_by
+from deuteron.dtypes import as_signed
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import loops_around
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.types import shape_of
+from deuteron.ir.types import bit_width_of, shape_of
 
 Store = DescriptorStoreOp | DescriptorReduceOp
 
@@ -81,18 +83,22 @@ def _gaps(known: TilePolynomials, store: Store, other: Store) -> list[int | None
 
 
 def _are_apart_later(known: TilePolynomials, store: Store, other: Store, loop: Operation) -> bool:
-    """Whether they are in any two iterations of a loop, whatever loops in it do; a step is one at least."""
+    """Whether they are in any two iterations of a loop, whatever loops in it do."""
     if not isinstance(loop, scf.ForOp):
         return False
-    step, extents = abs(constant_value(loop.step) or 1), shape_of(store.desc.type.block)
+    extents = shape_of(store.desc.type.block)
     return any(
-        _moves(known, index, loop) * step - gap >= extent
+        _moves(known, index, loop) - gap >= extent
         for index, gap, extent in zip(store.indices, _gaps(known, store, other), extents, strict=True)
         if gap is not None
     )
 
 
 def _moves(known: TilePolynomials, index: SSAValue, loop: scf.ForOp) -> int:
-    """By how much an offset moves where the index of a loop grows by one; 0 where that is not known."""
-    found = growth(known, known.of(index), loop)
-    return abs(found.number) if found is not None and found.number is not None else 0
+    """By how much an iteration of a loop moves an offset, at least; 0 where that is not known. A step that is no number
+    is one or more, and not so large that offsets come around.
+    """
+    grows, step = growth(known, known.of(index), loop), constant_value(loop.step)
+    if grows is None or grows.number is None:
+        return 0
+    return abs(as_signed(grows.number * (step or 1), bit_width_of(index.type)))
