@@ -21,6 +21,19 @@ def test_whole_numbers(poisoned, check, value):
     check(out, np.array([value], dtype))
 
 
+@triton.jit
+def converted_kernel(out_ptr, value):
+    tl.store(out_ptr, value.to(tl.int64) << 40)
+
+
+@pytest.mark.parametrize("value", [0, 1, 16, 17])
+def test_a_number_that_may_be_known_is_converted(poisoned, check, value):
+    """1 is known when the kernel is compiled, and has `.to` all the same."""
+    out = poisoned("int64", 1)
+    converted_kernel[(1,)](out, value)
+    check(out, np.array([value << 40]))
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.125, -3.7, 1e-30, float("inf"), float("nan")])
 def test_numbers_arrive_as_fp32(poisoned, value):
     out = poisoned("float64", 2)

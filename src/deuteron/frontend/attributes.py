@@ -35,6 +35,7 @@ from deuteron.frontend.values import (
     Tensor,
     Value,
     describe,
+    is_number,
     left_over_comma,
 )
 from deuteron.language.aggregate import Aggregate
@@ -84,6 +85,8 @@ def _of_constexpr(value: Value, name: str) -> Value:
     """What a constexpr has besides the attributes of what it holds."""
     if name == "value":
         return value
+    if name == "to" and is_number(value):
+        return BoundMethod(METHODS["to"], value)  # an argument that is 1 is known, and converted all the same
     return type_of_value(value) if name == "type" and not isinstance(value, ModuleType) else _ABSENT
 
 
@@ -117,6 +120,9 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         return ctx.error(f"{changed}. Change it before the launch.")
     if isinstance(owner, ModuleType):
         return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
+    if is_number(owner) and (name in METHODS or name in ATTRIBUTES):
+        known = "It is known when the kernel is compiled, as an argument that is 1 is"
+        return ctx.error(f"{owner} has no '{name}'. {known}: take tl.cast({owner}, dtype).")
     way_out = " Call it." if isinstance(owner, Builtin) else left_over_comma(owner) or suggest(name, dir(owner))
     return ctx.error(f"{describe(owner)} has no '{name}'.{way_out}")
 
