@@ -5,13 +5,14 @@
 
 That is for products of several steps of a loop that are computed together, of which nothing else in the loop sees the
 sums (`steps_together.py`): to clear 64 x 64 of them and to read them takes as long as products on tiles of a depth of
-32. What of them is not needed (`needed_sums.py`) is not written at all then; integers, by which something might
-be divided, are cleared where there is such.
+32. What of them is not needed (`needed_sums.py`) is not written at all then; integers that are divided, or that
+something is divided by, are cleared where there is such.
 """
 
 from __future__ import annotations
 
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
+from deuteron.backend.cpu.plan.needed_sums import may_divide
 from deuteron.backend.cpu.plan.private import drop_empty_nests
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
@@ -37,7 +38,8 @@ def _begin_in(region: Region) -> None:
 
 
 def _can_begin(dot: Dot) -> bool:
-    return dot.steps > 1 and (is_float(dot.op.c.type) or not (dot.needed_rows or dot.needed_columns))
+    is_whole = is_float(dot.op.c.type) or not (dot.needed_rows or dot.needed_columns)
+    return dot.steps > 1 and (is_whole or not may_divide(dot.op))
 
 
 def _move_clearing(region: Region, loop: For, dot: Dot) -> bool:

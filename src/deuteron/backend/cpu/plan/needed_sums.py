@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.ir.core import BlockArgument
 
@@ -24,6 +24,7 @@ from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import dots_of
 from deuteron.backend.cpu.plan.limits import limits_of
 from deuteron.backend.cpu.plan.mask_limits import Limit
+from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.effects import is_pure
@@ -31,6 +32,7 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_tile, shape_of
 
+_DIVISIONS = (*QUOTIENTS, arith.FloorDivSIOp, arith.CeilDivSIOp)
 _ADDED, _BOUNDS = 2, 3  # the operand of a product that it is added to, and of a loop those before the carried ones
 
 
@@ -45,6 +47,12 @@ def find_needed_sums(plan: Plan) -> None:
             begin = _begin_of_sums(item.op, computed)
             item.needed_rows, item.needed_columns = (_needed(plan, item.op, begin, stores, axis) for axis in range(2))
             item.awaited = tuple(store for store in stores if item.steps > 1 and _is_awaited(plan, item.op, store))
+
+
+def may_divide(op: DotOp) -> bool:
+    """Whether integers are divided that are computed of a product's sums, which are only stored in the end."""
+    users = [use.operation for value in _computed_of(op) or () for use in value.uses]
+    return any(isinstance(user, _DIVISIONS) or (user.regions and not isinstance(user, scf.ForOp)) for user in users)
 
 
 def _begin_of_sums(op: DotOp, computed: Collection[SSAValue]) -> Operation:
