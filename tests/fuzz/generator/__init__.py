@@ -26,6 +26,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     dots,
     elementwise,
     far_loops,
+    flat_loops,
     in_order,
     indexing,
     indirect,
