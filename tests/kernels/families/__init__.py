@@ -6,6 +6,7 @@ CASES["swiglu_forward"](rng)     a Case; a file enters its cases when it is impo
 from kernels.case import CASES
 from kernels.families import (
     activations,
+    algorithms,
     attention,
     convolutions,
     experts,
@@ -23,6 +24,7 @@ from kernels.families import (
 __all__ = [
     "CASES",
     "activations",
+    "algorithms",
     "attention",
     "convolutions",
     "experts",
