@@ -116,6 +116,8 @@ def _hint_attributes(ctx: Context, hints: dict[str, Value]) -> dict[str, Attribu
         if is_runtime(value):
             raise ctx.error(f"'{name}' of tl.range is known at compile time only, got {describe(value)}.")
         if name in _INTEGER_HINTS and value is not None:
+            if not hasattr(value, "__index__"):
+                raise ctx.error(f"'{name}' of tl.range is an integer, got {describe(value)}.")
             attributes[f"tt.{name}"] = IntegerAttr(operator.index(value), i32)
         elif value:
             attributes[f"tt.{name}"] = UnitAttr()

@@ -32,6 +32,8 @@ def static_print(
 
 
 def static_assert(ctx: Context, cond: Value, msg: str = "") -> None:
+    if isinstance(cond, tuple) and cond and isinstance(cond[-1], str):
+        raise ctx.error(f"tl.static_assert of {describe(cond)}, a tuple, never fails. Leave out its parentheses.")
     if is_runtime(cond):
         raise ctx.error(
             f"tl.static_assert needs a condition that is known at compile time, got {describe(cond)}. "
