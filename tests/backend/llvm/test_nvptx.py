@@ -184,6 +184,17 @@ def test_the_time_to_emit_grows_as_the_number_of_addresses():
     assert many < 24 * few  # 9 times as long, 64 if it grew with the square
 
 
+def test_lowering_rules_alone_make_vectors():
+    """LLVM would find neighbours by comparing each access with many others."""
+
+    def emit(module, b):
+        p, _ = b.parameters
+        first = b.load("i32", p, align=8)
+        b.store(b.add(first, b.load("i32", b.gep("i32", p, const("i64", 1)))), p)
+
+    assert emit_ptx(kernel(emit), "sm_90a", 83).count("ld.global.b32") == 2
+
+
 def test_cubins_do_not_depend_on_when_a_source_was_written():
     """ptxas would look for the file's time and size where the PTX says none."""
     llir = """
