@@ -4,9 +4,9 @@
     check(llir)                         raises InternalError where LLVM does not accept the text
 
 The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. Of code
-generation straight-line strength reduction is left out: it compares all addresses with one another (LLVM 22: 16 s for
-1,600 loads, 0.9 s without), and ptxas makes of both texts as many instructions. So is the vectorizer of loads and stores:
-it compares each access of a block with 64 others (3.3 of 5.3 s for 2,112 loads of 16 bits), and lowering rules have made
+generation two passes are left out. Straight-line strength reduction compares all addresses with one another (LLVM 22:
+16 s for 1,600 loads, 0.9 s without), and ptxas makes of both texts as many instructions. The vectorizer of loads and
+stores compares each access of a block with 64 others (4 of 6 s for 2,112 loads of 16 bits); lowering rules have made
 the vectors. Pointers to shared memory have 32 bits.
 
 LLVM ends the process on what it cannot select for NVPTX, though its verifier accepts it: `llvm.exp`, `llvm.sin`, a
