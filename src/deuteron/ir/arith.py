@@ -52,6 +52,9 @@ from deuteron.ir.types import (
     with_element_type,
 )
 
+# Of a signed division by a number that is not known: what is divided is not negative in any launch of the kernel.
+OF_NATURAL = "tt.of_natural"
+
 
 @irdl_op_definition
 class CmpIOp(IRDLOperation):

@@ -99,5 +99,5 @@ def scaled_kernel(x_ptr, scales_ptr, out_ptr, n, group, BLOCK: tl.constexpr):
 def test_a_thread_divides_once_and_loads_once_for_four_neighbours():
     signature = {"x_ptr": "*fp32", "scales_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "group": "i32"}
     llir = compiled(scaled_kernel, signature, BLOCK=512)
-    assert (llir.count(" = sdiv "), llir.count(" = srem ")) == (1, 1)
+    assert (llir.count(" = udiv "), llir.count(" = urem ")) == (1, 1)
     assert llir.count("ld.global") == 2

@@ -1,8 +1,10 @@
 """Divisions of what is never negative have no signs, and all are what they were."""
 
+import re
+
 import numpy as np
 import pytest
-from backend.cuda.launching import compile_for, emulate
+from backend.cuda.launching import emulate
 from ir_text import generic_asm
 
 import deuteron
@@ -79,12 +81,43 @@ def test_quotients_and_remainders(kind, is_natural, c):
         assert bool(names & {"divsi", "remsi"}) == (c < 0 or not is_natural)
 
 
-def test_by_what_is_given():
-    """A divisor that is not known may be negative."""
+@pytest.mark.parametrize("given", [0, 1, 3, 16, 641, 2**31 - 1, -1, -3, -16, -(2**31)])
+@pytest.mark.parametrize("kind", ["", "negative", "wide"])
+def test_by_what_is_given(kind, given):
+    """A divisor that is not known may be negative, or 0: threads divide by its size, without a look at the dividend's
+    sign, where that is not negative.
+    """
+    dtype = np.int64 if kind == "wide" else np.int32
+    found = [np.zeros(2 * N, dtype) for _ in range(2)]
+    kernel = emulate(by_an_argument, *found, given, KIND=kind, N=N, grid=(2,), num_warps=1)
+    x = _x(kind).astype(np.int64)
+    quotients = np.sign(x) * (np.abs(x) // max(abs(given), 1)) * np.sign(given)
+    np.testing.assert_array_equal(found[0], quotients)
+    np.testing.assert_array_equal(found[1], x - given * quotients)
+    assert bool(re.search(r"\b(div|rem)\.s", kernel.asm["ptx"])) == (kind == "negative")
 
+
+@deuteron.jit
+def by_an_argument(quotients, remainders, given, KIND: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    x = i
+    if KIND == "wide":
+        x = i.to(tl.int64) * 1000003
+    elif KIND == "negative":
+        x = i - 300
+    tl.store(quotients + i, x // given)
+    tl.store(remainders + i, x % given)
+
+
+def test_by_another_number_for_each_element():
     @deuteron.jit
     def kernel(out, given, N: tl.constexpr):
         i = tl.arange(0, N)
-        tl.store(out + i, i // given)
+        tl.store(out + i, i // tl.load(given + i))
 
-    assert _divisions(compile_for("cuda:90", kernel, np.zeros(N, np.int32), 3, N=N)) == {"divsi"}
+    numbers = np.array([0, 1, 3, -7] * (N // 4), np.int32)
+    out = np.zeros(N, np.int32)
+    compiled = emulate(kernel, out, numbers, N=N, num_warps=1)
+    assert "div.s32" in compiled.asm["ptx"]
+    i = np.arange(N)
+    np.testing.assert_array_equal(out, i // np.maximum(abs(numbers), 1) * np.sign(numbers))

@@ -9,13 +9,16 @@
 So x is x // y * y + x % y for all numbers, and what is known of quotients and remainders of neighbours by multiples of
 16 is true of 0, which is one of them: x % 0 counts up as x does. What is done beside the division depends on the
 divisor alone, but for a multiplication by 1, 0 or -1, or a choice: a divisor that is one number for a whole tile costs
-once. A number that is known costs nothing.
+once. A number that is known costs nothing. Where x is certainly not negative:
+
+    divisor = natural_divisor(b, y)              |y|, and 2**31 where y is 0
+    natural_quotient(b, b.udiv(x, divisor), y)   x // y;  b.urem(x, divisor) is x % y
 """
 
 from __future__ import annotations
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, element
+from deuteron.backend.llvm.types import Value, bit_width, const, element
 
 _NUMBERS = {"true": -1, "false": 0, "zeroinitializer": 0}
 
@@ -50,6 +53,19 @@ def remainder(b: Builder, x: Value, rest: Value, y: Value) -> Value:
     if number is not None:
         return rest if number else x
     return b.select(b.icmp("eq", y, const(y.type, 0)), x, rest)
+
+
+def natural_divisor(b: Builder, y: Value) -> Value:
+    """What to divide by, without signs, where x is not negative: the absolute value of y, and what is more than any x
+    where y is 0, so that 0 times it goes into x and x is left.
+    """
+    size = b.intrinsic("llvm.abs", y.type, y, const("i1", False))
+    return b.select(b.icmp("eq", y, const(y.type, 0)), const(y.type, -(1 << bit_width(y.type) - 1)), size)
+
+
+def natural_quotient(b: Builder, divided: Value, y: Value) -> Value:
+    """x // y, of x divided by the natural divisor for y."""
+    return b.mul(divided, b.select(b.icmp("slt", y, const(y.type, 0)), const(y.type, -1), const(y.type, 1)))
 
 
 def known_number(y: Value) -> int | None:

@@ -19,6 +19,7 @@ from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, integer_of
 from deuteron.backend.math import division
+from deuteron.ir.arith import OF_NATURAL
 from deuteron.layout.linear import BLOCK, LANE, WARP, LinearLayout
 
 
@@ -58,6 +59,9 @@ def _equal_in_threads(value: SSAValue, layout: LinearLayout) -> list[Value] | No
 def _quotient(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
         x, y = (first_of_equals(operand, ctx.info.derived(op).constancy) for operand in (x, y))
+        if OF_NATURAL in op.attributes:
+            divided = each(ctx.b.udiv, x, each(partial(division.natural_divisor, ctx.b), y))
+            return each(partial(division.natural_quotient, ctx.b), divided, y)
         divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, _divisor(ctx, y, signed))
         return each(lambda *values: division.quotient(ctx.b, *values, signed), divided, y)
 
@@ -68,6 +72,8 @@ def _remainder(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
         sizes = counted_along(x, ctx.info.derived(op))
         x, y = (first_of_equals(operand, sizes) for operand in (x, y))
+        if OF_NATURAL in op.attributes:
+            return count_up(ctx.b, each(ctx.b.urem, x, each(partial(division.natural_divisor, ctx.b), y)), sizes)
         rest = each(ctx.b.srem if signed else ctx.b.urem, x, _divisor(ctx, y, signed))
         return count_up(ctx.b, each(partial(division.remainder, ctx.b), x, rest, y), sizes)
 
