@@ -96,8 +96,8 @@ def differences(x, out, n, BLOCK: tl.constexpr):
 
 
 def test_neighbours_of_rows_share_their_address(rng):
-    x, out = aligned(rng.random(12 * 40, np.float32)), aligned(np.zeros(11 * 40, np.float32))
-    emulate(differences, x, out, 11 * 40, BLOCK=128, grid=(4,))
-    np.testing.assert_array_equal(out, np.diff(x.reshape(40, 12)).reshape(-1))
-    kernel = compile_for("cuda:90", differences, x, out, 11 * 40, BLOCK=128)
+    x, out = aligned(rng.random(12 * 48, np.float32)), aligned(np.zeros(11 * 48, np.float32))
+    emulate(differences, x, out, 11 * 48, BLOCK=128, grid=(5,))
+    np.testing.assert_array_equal(out, np.diff(x.reshape(48, 12)).reshape(-1))
+    kernel = compile_for("cuda:90", differences, x, out, 11 * 48, BLOCK=128)
     assert kernel.asm["ttir"].count("arith.addi") == 3  # of the program's elements, of their addresses, and 1

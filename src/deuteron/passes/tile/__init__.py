@@ -21,6 +21,7 @@ from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 from deuteron.passes.tile.roll_loops import RollLoops
 from deuteron.passes.tile.split_loops import SplitLoops
+from deuteron.passes.tile.split_programs import SplitPrograms
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
 from deuteron.passes.tile.unroll_accumulations import UnrollAccumulations
 from deuteron.passes.tile.unroll_loops import UnrollLoops
@@ -78,7 +79,7 @@ def tile_passes(
         *([] if has_ptx else [TranslateAssembly()]),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        *(branch_passes(split_rows) if loads_ahead else []),
+        *(branch_passes(split_rows, threads) if loads_ahead else []),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
@@ -91,7 +92,7 @@ def tile_passes(
     ]
 
 
-def branch_passes(split_rows: int | None) -> list[ModulePass]:
+def branch_passes(split_rows: int | None, threads: int) -> list[ModulePass]:
     """Those that leave fewer branches around loads, and fewer masks in loops."""
     unswitch = [
         UnswitchLoops(),
@@ -108,6 +109,8 @@ def branch_passes(split_rows: int | None) -> list[ModulePass]:
         *unswitch,
         # After unswitching: masks that one branch has are there by themselves. After equal masks are one value.
         *([SplitLoops(split_rows)] if split_rows is not None else []),
-        # After it: masks of whole tiles are constants.
+        # After branches are merged, which would merge these again.
+        SplitPrograms(threads),
+        # After both: masks of whole tiles are constants.
         Fold(),
     ]
