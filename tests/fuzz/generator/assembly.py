@@ -12,7 +12,7 @@ WORDS = (
     "{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $2, $1, p; }",
     "{ .reg .b16 a, b; mov.b32 {a, b}, $1; mov.b32 $0, {b, a}; }",
     "mul.hi.s32 $0, $1, $2;",
-    "bfe.s32 $0, $1, 29, 7; bfe.s32 $0, $0, 40, 2;",
+    "bfe.s32 $0, $1, 29, 7; bfe.s32 $0, $0, 30, 2;",
     "{ .reg .b16 a, b; mov.b32 {a, b}, $1; min.ftz.f16 a, a, b; cvt.rni.f16.f16 a, a; mov.b32 $0, {a, a}; }",
     "{ .reg .f32 a; .reg .b64 b; mov.b32 a, $1; cvt.rmi.s64.f32 b, a; shr.u64 b, b, 9; cvt.u32.u64 $0, b; }",
 )
