@@ -53,7 +53,7 @@ class GCN(ISA):
     name = "AMDGCN"
     kernel_convention = "amdgpu_kernel"
 
-    def thread_index(self, b: Builder, end: int) -> Value:
+    def thread_index(self, b: Builder) -> Value:
         return b.intrinsic("llvm.amdgcn.workitem.id.x", "i32", overloads=())
 
     def uniform(self, b: Builder, word: Value) -> Value:

@@ -56,10 +56,8 @@ class ISA(ABC):
     # -- threads ---
 
     @abstractmethod
-    def thread_index(self, b: Builder, end: int) -> Value:
-        """The number of the thread in its CTA, which is below `end`, so that LLVM knows which bits can be set: of
-        addresses what is added to the thread's then has a place in each access.
-        """
+    def thread_index(self, b: Builder) -> Value:
+        """The number of the thread in its CTA."""
 
     @abstractmethod
     def uniform(self, b: Builder, word: Value) -> Value:

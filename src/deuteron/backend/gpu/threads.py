@@ -76,7 +76,7 @@ class Threads:
         self._entry: Block = b.current_block
         self._known: dict = {}
         with self.in_entry():
-            index = isa.thread_index(b, warp_size * (first_warp + num_warps))
+            index = isa.thread_index(b)
             self.index = b.sub(index, const("i32", warp_size * first_warp)) if first_warp else index
             self.lane = b.and_(self.index, const("i32", warp_size - 1)) if num_warps > 1 else self.index
             self.warp = b.lshr(self.index, const("i32", log2(warp_size))) if num_warps > 1 else const("i32", 0)

@@ -48,8 +48,8 @@ class PTX(ISA):
 
         return extern.FLUSHING if self.exponentials_flush else extern.FUNCTIONS
 
-    def thread_index(self, b: Builder, end: int) -> Value:
-        return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=(), flags=f"range(i32 0, {end})")
+    def thread_index(self, b: Builder) -> Value:
+        return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
 
     def uniform(self, b: Builder, word: Value) -> Value:
         return self.shuffle(b, word, _FIRST_LANE)
