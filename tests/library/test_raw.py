@@ -121,8 +121,9 @@ def test_run_on_aarch64(raw: Project):
 def test_link_for_windows(raw: Project, architecture: str):
     library = raw.out / "raw" / f"windows-{architecture}" / "norms_raw.lib"
     symbol = scale(raw, "cpu:x86-64-v2" if architecture == "x86_64" else "cpu:neoverse-v2")
-    flags = ["/dll", "/noentry", f"/export:{symbol}", "/force:unresolved", f"/out:{raw.folder / architecture}.dll"]
-    subprocess.run(["lld-link", *flags, library], check=True)
+    machine = {"x86_64": "x64", "aarch64": "arm64"}[architecture]  # LLD 14 does not see it from what it exports
+    flags = ["/dll", "/noentry", f"/machine:{machine}", f"/export:{symbol}", "/force:unresolved"]
+    subprocess.run(["lld-link", *flags, f"/out:{raw.folder / architecture}.dll", library], check=True)
 
 
 def test_an_edit_makes_its_own_objects_anew(raw: Project, tmp_path: Path):

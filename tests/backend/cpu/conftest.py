@@ -64,7 +64,7 @@ def tile_ir(kernel: Callable, args: Sequence, constexprs: dict):
     function = kernel if isinstance(kernel, Function) else Function(kernel)
     names = [name for name in function.signature.parameters if name not in constexprs]
     module = lower_function(function, dict(zip(names, map(_type_of, args), strict=True)), constexprs, {})
-    run_passes(module, tile_passes())
+    run_passes(module, tile_passes(loads_ahead=False, has_ptx=False))
     return module
 
 

@@ -49,7 +49,7 @@ def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @pytest.mark.parametrize(("hinted", "vector"), [(("x_ptr", "out_ptr", "n"), 4), ((), 1)])
 def test_vectors_are_as_wide_as_alignment_allows(hinted, vector):
-    module = assign(copy, hinted=hinted, BLOCK=1024)
+    module = assign(copy, hinted=hinted, BLOCK=512)
     (load,) = ops(module, "tt.load")
     run = sum(basis == (1 << bit,) for bit, basis in enumerate(layout_of(load.result.type).of("register")))
     assert 1 << run >= vector and layout_of(load.result.type).of("lane")[0] == (vector,)
