@@ -35,8 +35,8 @@ from deuteron.passes.rewrite import erase, replace
 # Slots of the schedulers of a multiprocessor that an instruction of a warp takes: it shuffles for 32 lanes in a cycle,
 # selects for 64, adds for 128 (CUDA's programming guide, arithmetic instructions).
 SHUFFLE, SELECT, COMBINE = 4, 2, 1
-# Of the slots of a reduction in which all lanes have every result: to fetch it takes one more latency. With 0.95 softmax,
-# norms, sums and argmax of 20 to 1,024 columns take the same time (H200).
+# Of the slots of a reduction in which all lanes have every result: to fetch it takes one more latency. With 0.95
+# softmax, norms, sums and argmax of 20 to 1,024 columns take the same time (H200).
 MOST = 2 / 3
 
 
