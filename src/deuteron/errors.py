@@ -125,13 +125,19 @@ class IRError(DeuteronError):
     """Textual IR that was given as input does not parse or does not verify."""
 
 
+_MORE_OF = {
+    "registers per thread": "Give a larger `maxnreg`, or fewer `num_warps`.",
+    "threads per block": "Give fewer `num_warps`.",
+}
+
+
 class OutOfResources(DeuteronError):
     """A kernel needs more of a resource than its target has."""
 
     def __init__(self, required: int, limit: int, name: str):
         super().__init__(
             f"out of resources: {name}: the kernel needs {required}, the target has {limit}. "
-            "Reduce block sizes or `num_stages`."
+            + _MORE_OF.get(name, "Reduce block sizes or `num_stages`.")
         )
         self.required, self.limit, self.name = required, limit, name
 

@@ -43,11 +43,13 @@ class MatrixUnit:
 class RegisterMatrixUnit(MatrixUnit):
     """One that takes its operands from registers. The layouts of tiles there are `accumulator(shape, warps)` and
     `operand(shape, warps, index, bit_width, neighbours)`, for the warps along each dimension; `neighbours` along K
-    are those of a thread, no fewer than a word has. `f64_rows`: of its largest instruction for f64. Of fewer columns
-    than `columns`, but `fewest_columns`, several lanes hold the same.
+    are those of a thread, no fewer than a word has. `f64_rows`: of its largest instruction for f64, which is
+    to be had where a thread may have `f64_registers`; with fewer its rows are 8. Of fewer columns than `columns`, but
+    `fewest_columns`, several lanes hold the same.
     """
 
     accumulator: Callable[..., LinearLayout]
     operand: Callable[..., LinearLayout]
     f64_rows: int = 8
+    f64_registers: int = 0
     fewest_columns: int = 2

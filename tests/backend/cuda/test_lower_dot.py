@@ -74,18 +74,22 @@ def test_shapes(rng, shape, num_warps):
 
 
 @pytest.mark.parametrize(
-    ("target", "depth", "name", "count"),
+    ("target", "depth", "maxnreg", "name", "count"),
     [
-        ("cuda:80", 16, "m8n8k4", 4 * 4 * 2),
-        ("cuda:90", 16, "m16n8k4", 4 * 4),
-        ("cuda:90", 4, "m16n8k4", 4),
-        ("cuda:100", 64, "m16n8k4", 4 * 16),
+        ("cuda:80", 16, None, "m8n8k4", 4 * 4 * 2),
+        ("cuda:90", 16, None, "m16n8k4", 4 * 4),
+        ("cuda:90", 4, 64, "m16n8k4", 4),
+        ("cuda:90", 16, 63, "m8n8k4", 4 * 4 * 2),
+        ("cuda:100", 64, None, "m16n8k4", 4 * 16),
+        ("cuda:100", 4, 32, "m8n8k4", 4 * 2),
     ],
 )
-def test_f64(rng, target, depth, name, count):
+def test_f64(rng, target, depth, maxnreg, name, count):
     """Sums that f32 does not hold."""
     (a, b), c = (rng.integers(-(2**23), 2**23, (2, 32, depth)).astype(np.float64), np.zeros((32, 32)))
-    kernel = emulate(matmul, a, b, c, c, M=32, N=32, K=depth, PRECISION="ieee", num_warps=2, target=target)
+    kernel = emulate(
+        matmul, a, b, c, c, M=32, N=32, K=depth, PRECISION="ieee", num_warps=2, maxnreg=maxnreg, target=target
+    )
     np.testing.assert_array_equal(c, a @ b.reshape(depth, 32))
     found = instructions_with(kernel, "mma.sync")
     assert len(found) == count and all(f"{name}.row.col.f64.f64.f64.f64" in line for line in found)

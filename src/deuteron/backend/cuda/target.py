@@ -83,6 +83,7 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
             accumulator=mma_v2_accumulator,
             operand=mma_v2_operand,
             f64_rows=16 if capability >= 90 else 8,
+            f64_registers=64,  # ptxas 13.3 refuses it below, whatever else the kernel has
         ),
         wgmma=_WGMMA if is_hopper else None,
         async_copy_bytes=(4, 8, 16),

@@ -6,8 +6,8 @@
     tf32    8    4 of a, 2 of b         llvm.nvvm.mma.m16n8k8.row.col.tf32
     int8    32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.s8
     fp8     32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32    sm_89 and later
-    f64     4    2 of a, 1 of b         llvm.nvvm.mma.m16n8k4.row.col.f64               sm_90 and later
-    f64     4    2 of a, 1 of b         llvm.nvvm.mma.m8n8k4.row.col.f64                sm_80: twice, for 8 rows each
+    f64     4    2 of a, 1 of b         llvm.nvvm.mma.m16n8k4.row.col.f64               sm_90 and later, 64 registers
+    f64     4    2 of a, 1 of b         llvm.nvvm.mma.m8n8k4.row.col.f64                else: twice, for 8 rows each
 
 Those for f64 with a k of 8 and 16 are no faster (47 to 53 TFLOP/s of each on an H100), and hold more registers at once.
 
@@ -82,10 +82,11 @@ def _itself(b: Builder, elements: Sequence[Value]) -> Value:
     return elements[0]
 
 
-def instruction_for(a: Attribute, b: Attribute, unit: RegisterMatrixUnit) -> Instruction:
-    """By the types of elements, which differ in fp8 only."""
+def instruction_for(a: Attribute, b: Attribute, unit: RegisterMatrixUnit, registers: int) -> Instruction:
+    """By the types of elements, which differ in fp8 only, and the registers that a thread may have."""
     if a == f64:
-        return Instruction(f"m{unit.f64_rows}n8k4.row.col.f64", 4, 1, "double", _itself, unit.f64_rows)
+        rows = unit.f64_rows if registers >= unit.f64_registers else 8
+        return Instruction(f"m{rows}n8k4.row.col.f64", 4, 1, "double", _itself, rows)
     if a in _FP8_NAMES:
         return Instruction(f"m16n8k32.row.col.f32.{_FP8_NAMES[a]}.{_FP8_NAMES[b]}.f32", 32, 4, "float", _bytes)
     return _INSTRUCTIONS[a]

@@ -30,7 +30,8 @@ def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> F
 
 def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
     """For each step along K, all 16x8 tiles of the accumulator: neighbours do not wait for each other."""
-    instruction = instruction_for(element_type_of(op.a.type), element_type_of(op.b.type), ctx.machine.mma)
+    types = element_type_of(op.a.type), element_type_of(op.b.type)
+    instruction = instruction_for(*types, ctx.machine.mma, ctx.machine.registers.allowed(ctx.options.maxnreg))
     at_c = register_at(c.layout)
     corners = [place for place in at_c if not place[-2] & 8 and not place[-1] & 1]
     per_word = instruction.per_word
