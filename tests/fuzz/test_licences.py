@@ -113,3 +113,22 @@ def test_which_of_two_zeros_stays_is_not_said():
     case = Case(9, source, (Argument("x", "float32", 2, (0.0, -0.0)), Argument("out", "float32", 1, "poison")), (1,))
     *_, out = expect(case, lowered(case), runs=20).bounds
     assert not out.is_determined.any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(("numbers", "is_exact"), [((1.0, 2.0, 3.0, 4.0), True), ((0.1, 0.7, 1.3, -5.9), False)])
+def test_the_order_of_rounded_sums_by_atomics_is_open(dtype, numbers, is_exact):
+    """Of each element, though all runs but a few of many elements take them in one of two orders."""
+    source = "@triton.jit\ndef kernel(x, io):\n    tl.atomic_add(io, tl.load(x + tl.program_id(0)))\n"
+    arguments = Argument("x", dtype, 4, numbers), Argument("io", dtype, 1, (0.3,) if not is_exact else (1.0,))
+    case = Case(3, source, arguments, (4,), {})
+    *_, io = expect(case, lowered(case), runs=5).bounds
+    assert (io.low[0] == io.high[0]) == is_exact
+
+
+def test_a_sum_by_one_atomic_is_as_it_is():
+    source = "@triton.jit\ndef kernel(x, io):\n    tl.atomic_add(io, tl.load(x))\n"
+    arguments = Argument("x", "float32", 1, (0.1,)), Argument("io", "float32", 1, (0.7,))
+    case = Case(3, source, arguments, (1,), {})
+    *_, io = expect(case, lowered(case), runs=5).bounds
+    assert io.low[0] == io.high[0]

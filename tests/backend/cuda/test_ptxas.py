@@ -50,7 +50,10 @@ def square(x, out, N: tl.constexpr):
 def test_fewer_registers_than_an_instruction_takes():
     """What an option leaves too few of is no defect: autotuners go on with another configuration."""
     x, out = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
-    with pytest.raises(OutOfResources, match="registers per thread: the kernel needs .*, the target has 32. Give a larger `maxnreg`, or fewer"):
+    with pytest.raises(
+        OutOfResources,
+        match="registers per thread: the kernel needs .*, the target has 32. Give a larger `maxnreg`, or fewer",
+    ):
         _ = compile_for("cuda:90", square, x, out, N=64, num_warps=4, maxnreg=32).asm["cubin"]
 
 

@@ -7,11 +7,12 @@ import numpy as np
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.memory import block_lanes, load_lanes, store
 from deuteron.interpreter.rule_table import Rule
+from deuteron.interpreter.values import round_float, storage_dtype_of
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.descriptor import DescriptorScatterOp, DescriptorStoreOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import element_type_of, f32
-from tests.fuzz.exactness import MANTISSA
+from tests.fuzz.exactness import MANTISSA, wider
 from tests.fuzz.perturb.noise import Noise, Wrappers
 
 # Of the floats that hold values, by the unsigned integers of their size.
@@ -26,6 +27,8 @@ class Memory:
 
     def __init__(self, noise: Noise):
         self._noise = noise
+        self._was_rounded: dict[int, bool] = {}
+        """By the addresses that atomics added to: whether any of the sums was rounded."""
 
     def wrappers(self) -> Wrappers:
         stores = (AtomicStoreOp, DescriptorStoreOp, DescriptorScatterOp)
@@ -97,15 +100,33 @@ class Memory:
                 result = np.empty_like(shuffled)
                 result[order] = shuffled
                 result = result.reshape(np.shape(ptr))
-            if op.name == AtomicRMWOp.name and element_type_of(op.value.type) == f32:
+            if op.name == AtomicRMWOp.name and AtomicKind(op.kind.value.data) == AtomicKind.FADD:
+                self._reorder_sums(ctx, op, ptr, wider(result) + wider(operands[0]), mask)
                 self._flush_sums(ctx, op, ptr, mask)
             return result if mask is None else self._noise.anything(result, ~np.asarray(mask))
 
         return perturbed
 
+    def _reorder_sums(self, ctx, op: AtomicRMWOp, ptr: np.ndarray, exact: np.ndarray, mask: np.ndarray | None) -> None:
+        """A unit in the last place more or less where something was added before, and the order matters: of some random
+        orders all may be alike.
+        """
+        type = op.value.type
+        moves = np.zeros(np.shape(ptr), bool)
+        was_rounded = round_float(np.asarray(exact), type) != exact
+        active = np.ones(np.shape(ptr), bool) if mask is None else np.asarray(mask)
+        for lane in zip(*np.nonzero(active), strict=True) if np.ndim(ptr) else [()] * bool(active):
+            address = int(np.asarray(ptr)[lane])
+            is_repeated = address in self._was_rounded
+            self._was_rounded[address] = self._was_rounded.get(address, False) | bool(was_rounded[lane])
+            moves[lane] = is_repeated and self._was_rounded[address]
+        if moves.any():
+            sums = load_lanes(ctx, op, ptr, mask, np.zeros(np.shape(ptr), storage_dtype_of(type)))
+            store(ctx, op, ptr, self._noise.moved(sums, self._noise.ulp(sums, type), type), moves)
+
     def _flush_sums(self, ctx, op: AtomicRMWOp, ptr: np.ndarray, mask: np.ndarray | None) -> None:
-        """GPUs add subnormal numbers as zeros of their sign."""
-        if AtomicKind(op.kind.value.data) != AtomicKind.FADD:
+        """GPUs add subnormal numbers of fp32 as zeros of their sign."""
+        if element_type_of(op.value.type) != f32:
             return
         sums = load_lanes(ctx, op, ptr, mask, np.zeros(np.shape(ptr), np.float32))
         is_subnormal = (sums != 0) & (np.abs(sums) < np.finfo(np.float32).tiny)
