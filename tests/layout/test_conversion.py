@@ -1,6 +1,7 @@
 """Conversions between layouts, by every route, executed on NumPy registers."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layout.strategies import layouts, shapes
@@ -159,6 +160,21 @@ def test_sums_that_are_an_operand_transposed_are_stored_and_loaded_as_matrices()
     assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
     np.testing.assert_array_equal(run(route, src, dst), held(dst))
     assert not plan_shared(src, dst, 32).loads_matrices  # they have 16 bits
+
+
+@pytest.mark.parametrize("vector", [1, 8])
+@pytest.mark.parametrize("shape", [[32, 32], [64, 64], [128, 32]])
+def test_what_threads_hold_of_rows_is_stored_in_vectors_and_loaded_as_columns_of_matrices(shape, vector):
+    """A transposition of 16-bit elements: 8 lanes want what a thread has, and each gets two elements in a word."""
+    src, dst = default_blocked(shape, 4, [1, 0], vector), default_blocked(shape, 4, [0, 1], vector)
+    route = plan(src, dst, 16)
+    assert isinstance(route, SharedRoute) and route.loads_matrices and not route.stores_matrices
+    assert Offsets.of(src, route.scratch, 2).vector_bytes == 16
+    assert bank_conflicts(src, route.scratch, 8, 16) == 0
+    loaded = find_matrices(Offsets.of(dst, route.scratch, 2))
+    assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
+    np.testing.assert_array_equal(run(route, src, dst), held(dst))
+    assert not plan_shared(src, dst, 8).loads_matrices and not plan_shared(src, dst, 32).loads_matrices
 
 
 @given(st.lists(st.integers(0, 255), max_size=8), st.lists(st.integers(0, 255), max_size=8))

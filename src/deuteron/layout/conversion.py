@@ -166,7 +166,7 @@ def plan_shared(src: LinearLayout, dst: LinearLayout, element_bits: int) -> Shar
     """A layout of shared memory that both sides access in vectors, with as few bank conflicts as possible.
 
     Vectors are what both sides hold in registers, or what one holds in registers and the other in a row of a matrix,
-    where these are longer; or a row of a matrix that the other side has as a column. The rest of the 128 bytes of a
+    where these are longer; or a row of a matrix that the result has as a column. The rest of the 128 bytes of a
     phase ("bank") must separate the lanes of a phase on both sides; so the bits above ("segment") are chosen outside
     the spans of both sides' lanes, and where that is not possible as XORs of a lane of one side with a lane of the
     other: this is the swizzle.
@@ -190,6 +190,7 @@ def _vector(src: LinearLayout, dst: LinearLayout, element_bits: int) -> tuple[li
     common = f2.intersection(src.columns(REGISTER), dst.columns(REGISTER))
     vector = common[: log2(VECTOR_BITS // element_bits)]
     stored, loaded = _matrix_row(src, dst, element_bits), _matrix_row(dst, src, element_bits)
+    loaded = max(loaded, _matrix_column(dst, src, element_bits), key=len)
     if len(loaded) > max(len(vector), len(stored)):
         return loaded, False, True
     if len(stored) > len(vector):
@@ -222,6 +223,16 @@ def _matrix_row(layout: LinearLayout, other: LinearLayout, element_bits: int) ->
     row = [*word[: log2(max(WORD_BITS // element_bits, 1))], *lanes]
     is_row = element_bits << len(row) == VECTOR_BITS and f2.rank(row) == len(row)
     return row if is_row and all(f2.solve(registers, column) is not None for column in lanes) else []
+
+
+def _matrix_column(layout: LinearLayout, other: LinearLayout, element_bits: int) -> list[int]:
+    """16 bytes of which eight lanes of a layout have an element each, and the other layout all in registers: rows of
+    matrices that ldmatrix transposes, between loads and stores of 16 bytes; [] if none are.
+    """
+    registers, lanes, row = layout.columns(REGISTER)[:1], layout.columns(LANE)[:2], layout.columns(LANE)[2:]
+    is_column = element_bits == 16 and f2.rank([*row, *registers, *lanes]) == 2 * len(row)
+    held = f2.Span(other.columns(REGISTER))
+    return row if is_column and all(column in held for column in row) else []
 
 
 def _phase_lanes(layout: LinearLayout, vector: list[int], element_bits: int) -> list[int]:
