@@ -29,6 +29,7 @@ from deuteron.ir.types import i32
 from deuteron.language.types import int32, int64
 
 _INTEGER_HINTS = ("num_stages", "loop_unroll_factor")
+_MOST_HINTED = 1 << 16  # stages, iterations in one: there are a few
 _STEP_0 = "The step of a range is 0. Use a step of 1 or more, or a negative one."
 _HINTS = (*_INTEGER_HINTS, "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm")
 
@@ -118,6 +119,8 @@ def _hint_attributes(ctx: Context, hints: dict[str, Value]) -> dict[str, Attribu
         if name in _INTEGER_HINTS and value is not None:
             if not hasattr(value, "__index__"):
                 raise ctx.error(f"'{name}' of tl.range is an integer, got {describe(value)}.")
+            if not 0 <= operator.index(value) <= _MOST_HINTED:
+                raise ctx.error(f"'{name}' of tl.range is from 0 to {_MOST_HINTED}, got {value}.")
             attributes[f"tt.{name}"] = IntegerAttr(operator.index(value), i32)
         elif value:
             attributes[f"tt.{name}"] = UnitAttr()

@@ -42,7 +42,7 @@ def range(
     :param warp_specialize: whether loads and computations are given to different warps.
     :param disable_licm: whether nothing is hoisted out of the loop.
 
-    Errors: bounds that are no integer scalars, a step of 0.
+    Errors: bounds that are no integer scalars, a step of 0, `num_stages` or `loop_unroll_factor` below 0.
     """
 
 
