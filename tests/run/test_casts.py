@@ -1,6 +1,7 @@
 """Casts between all types: integers wrap, floats round to nearest even, floats to integers truncate; exact results."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def cast_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def cast(x, out):
-    cast_kernel[(1,)](x, out, x.size, BLOCK=128)
+    cast_kernel[(1,)](x, out, x.size, BLOCK=max(128, 1 << (x.size - 1).bit_length()))
     return out
 
 
@@ -37,6 +38,30 @@ def test_integers_to_floats(draw, poisoned, source, target):
     limit = min(2000, np.iinfo(source).max)
     x, out = draw(source, SIZE, 0 if source[0] == "u" else -limit, limit), poisoned(target, SIZE)
     np.testing.assert_array_equal(cast(x, out), x.astype(out.dtype))
+
+
+def rounded_once(number: int, bits: int) -> int:
+    """A number to so many bits, ties to even."""
+    unit = 1 << max(abs(number).bit_length() - bits, 0)
+    return round(Fraction(number, unit)) * unit
+
+
+@pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64"])
+def test_large_integers_are_rounded_to_bf16_once(poisoned, source):
+    """Halfway between two numbers, and one beside it: what a float or a double rounds away says which is nearer."""
+    limits = np.iinfo(source)
+    ties = (
+        sign * ((odd << size) + (1 << size - 1))
+        for sign in (-1, 1)
+        for odd in (128, 129, 255)
+        for size in (1, 17, 24, 40, 47, 54, 55)
+    )
+    numbers = [tie + beside for tie in ties for beside in (-1, 0, 1)]
+    x = np.array(
+        [number for number in (*numbers, limits.min, limits.max) if limits.min <= number <= limits.max], source
+    )
+    expected = [rounded_once(int(number), 8) for number in x]
+    np.testing.assert_array_equal(cast(x, poisoned("bfloat16", x.size)).astype(np.float64), np.array(expected, float))
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(FLOATS, INTEGERS)))

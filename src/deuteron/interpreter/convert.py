@@ -55,8 +55,16 @@ def uitofp(ctx, op, src):
 
 def _integer_to_float(src: np.ndarray, type) -> np.ndarray:
     """By way of float64 for narrow floats: NumPy would round 64-bit integers to f16 twice."""
-    dtype = dtype_of(type)
-    return src.astype(dtype) if bit_width_of(type) >= 32 else round_float(src.astype(np.float64), type)
+    if bit_width_of(type) >= 32:
+        return src.astype(dtype_of(type))
+    return round_float((_without_last_bits(src) if src.dtype.itemsize == 8 else src).astype(np.float64), type)
+
+
+def _without_last_bits(src: np.ndarray) -> np.ndarray:
+    """Integers that float64 has: of large ones the last 11 bits are gone, and one before them says that there were any."""
+    rest = src & src.dtype.type(0x7FF)
+    odd = (src - rest) | (rest != 0).astype(src.dtype) << src.dtype.type(11)
+    return np.where((src < -(2**53)) | (src > 2**53), odd, src)
 
 
 @RULES.on(FPToSIOp)

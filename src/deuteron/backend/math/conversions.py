@@ -4,6 +4,7 @@
     narrow(b, x, FP8E4NV), widen(b, y, FP8E4NV)        float -> i8, i8 -> float
     widen_through_half(b, y, FP8E4NV)          i8 -> half -> float: for CPUs that convert halves
     round_to_odd(b, x)                         double -> float, so that a second rounding is as good as one
+    int_to_odd_f32(b, x, signed=True)          integer -> float, the same
     float_to_int(b, x, "i32", signed=True)     saturates; NaN gives 0
 
 Values of fp16, bf16 and fp8 are held as their bits, i16 and i8. LLVM's own fptrunc is not used for them: on
@@ -18,6 +19,7 @@ from deuteron.backend.llvm.types import Value, bit_width, const, element, is_flo
 from deuteron.dtypes import FP16, FP32, FloatType
 
 _MOST_WHOLE = {"float": 1 << 24, "double": 1 << 53}  # up to these all whole numbers are floats
+_SPARE = 64 - 53  # bits of an integer that a double has none for
 
 
 def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "") -> Value:
@@ -229,3 +231,19 @@ def int_to_float(b: Builder, x: Value, float_type: str, signed: bool, hint: str 
     assert is_float(float_type)
     type = like(x.type, float_type)
     return b.sitofp(x, type, hint=hint) if signed else b.uitofp(x, type, hint=hint)
+
+
+def int_to_odd_f32(b: Builder, x: Value, signed: bool) -> Value:
+    """integer -> float, rounded to odd."""
+    if bit_width(x.type) == 64:
+        x = _without_last_bits(b, x, signed)
+    return round_to_odd(b, int_to_float(b, x, "double", signed))
+
+
+def _without_last_bits(b: Builder, x: Value, signed: bool) -> Value:
+    """What a double has all bits of: of large ones the last are gone, and one before them says that there were any."""
+    type, least = x.type, const(x.type, 1 << _SPARE)
+    rest = b.and_(x, const(type, (1 << _SPARE) - 1))
+    odd = b.or_(b.sub(x, rest), b.select(b.icmp("ne", rest, const(type, 0)), least, const(type, 0)))
+    size = b.intrinsic("llvm.abs", type, x, const("i1", False)) if signed else x
+    return b.select(b.icmp("ult", size, const(type, _MOST_WHOLE["double"])), x, odd)

@@ -66,7 +66,7 @@ def extend_unsigned(ctx: Context, op: Operation, x: Fragment) -> Fragment:
 
 
 def _to_float(signed: bool) -> Rule:
-    """Through double where a float would round twice: it has integers of 24 bits."""
+    """Through a float that is rounded to odd where another would round twice: it has integers of 24 bits."""
 
     def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
         type = element_type_of(op.results[0].type)
@@ -76,7 +76,7 @@ def _to_float(signed: bool) -> Rule:
             if not is_narrow_float(type) or _has_integers(FP32, num_bits):
                 value = conversions.int_to_float(b, value, register_type(type), signed)
             else:
-                value = conversions.round_to_odd(b, conversions.int_to_float(b, value, "double", signed))
+                value = conversions.int_to_odd_f32(b, value, signed)
             return value if _has_integers(FLOAT_TYPES[type], num_bits) else rounded(b, value, type, ctx.target)
 
         return lanewise(ctx.emitter, emit, x)

@@ -10,7 +10,7 @@ from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_
 from deuteron.backend.gpu.rules.elementwise import Emit, each, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
-from deuteron.backend.math.conversions import round_to_odd
+from deuteron.backend.math.conversions import int_to_odd_f32
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
@@ -63,7 +63,7 @@ def _integer(emit: Emit) -> Rule:
 
 
 def _to_float(signed: bool) -> Rule:
-    """To bf16 and fp8 from 32 bits on by way of double, where a float would round twice."""
+    """To bf16 and fp8 from 32 bits on by way of a float that is rounded to odd: another one would round twice."""
 
     def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
         target = element_type_of(op.results[0].type)
@@ -75,7 +75,7 @@ def _to_float(signed: bool) -> Rule:
             if type in ("half", "float", "double"):
                 return convert(value, type)
             is_exact = bit_width(value.type) <= 16
-            single = convert(value, "float") if is_exact else round_to_odd(ctx.b, convert(value, "double"))
+            single = convert(value, "float") if is_exact else int_to_odd_f32(ctx.b, value, signed)
             return narrow(ctx.b, single)[0]
 
         distinct = list(dict.fromkeys(registers_of(x)))
