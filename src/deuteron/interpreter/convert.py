@@ -61,7 +61,7 @@ def _integer_to_float(src: np.ndarray, type) -> np.ndarray:
 
 
 def _without_last_bits(src: np.ndarray) -> np.ndarray:
-    """Integers that float64 has: of large ones the last 11 bits are gone, and one before them says that there were any."""
+    """Integers that float64 has: of large ones the last 11 bits are gone, and one says that there were any."""
     rest = src & src.dtype.type(0x7FF)
     odd = (src - rest) | (rest != 0).astype(src.dtype) << src.dtype.type(11)
     return np.where((src < -(2**53)) | (src > 2**53), odd, src)
