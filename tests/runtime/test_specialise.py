@@ -143,6 +143,27 @@ def test_a_number_that_is_no_integer_is_refused_where_one_is_annotated(number):
     assert find(2.0) == ("i32", 2)
 
 
+@pytest.mark.parametrize(
+    "annotation, number, expected",
+    [
+        ("tl.uint8", -1, ("u8", 255)),
+        ("tl.int8", 255, ("i8", -1)),
+        ("tl.int32", 2**32 - 16, ("i32", -16)),  # negative, so that it has no hint
+        ("tl.uint64", -16, ("u64:16", 2**64 - 16)),
+        ("tl.int1", 2, ("i1", 1)),
+    ],
+)
+def test_an_annotated_integer_is_what_its_bits_are_in_that_type(annotation, number, expected):
+    assert parameter_specialiser(Parameter(0, "x", annotation, None))(number) == expected
+
+
+@pytest.mark.parametrize("annotation, number", [("tl.int32", 2**32), ("tl.uint32", -(2**31) - 1), ("tl.int8", 1e3)])
+def test_an_integer_of_more_bits_than_are_annotated_is_refused(annotation, number):
+    """Not cut off, which made an index of another element of it."""
+    with pytest.raises(OverflowError, match="bits is expected for a parameter annotated"):
+        parameter_specialiser(Parameter(0, "x", annotation, None))(number)
+
+
 @pytest.mark.parametrize("first", [True, 1.0, np.int64(1), np.float32(1)])
 def test_what_is_equal_to_one_is_folded_as_the_integer(first):
     """Kernels are found by tokens: what was compiled for the first argument is launched for all that have its token."""

@@ -135,7 +135,19 @@ def _whole(number: int | float, type: str) -> int:
         raise LaunchError(
             f"an integer is expected for a parameter annotated '{type}', got {number}: round it, or annotate 'fp32'"
         )
-    return int(number)
+    return _as_bits(int(number), type)
+
+
+def _as_bits(number: int, type: str) -> int:
+    """The integer of a type that has a number's bits, as C converts -1 to 255; one that has more bits is an error."""
+    bits = int(type[1:])
+    if bits == 1:
+        return int(bool(number))
+    if not -(1 << bits - 1) <= number < 1 << bits:
+        raise IntegerTooLarge(f"an integer of {bits} bits is expected for a parameter annotated '{type}', got {number}")
+    if type[0] == "u":
+        return number % (1 << bits)
+    return number - (1 << bits) if number >= 1 << bits - 1 else number
 
 
 def _shown(value: Any) -> str:
