@@ -134,6 +134,51 @@ def test_loop_variable_after_its_loop(check_error):
     )
 
 
+def test_variable_of_an_inner_loop_where_the_next_iteration_begins(check_error):
+    """Not the value from before the outer loop, nor what is carried: a branch that is known never to run keeps it."""
+    check_error(
+        """
+        @jit
+        def kernel(p, n, OFF: tl.constexpr = False):
+            i = n
+            k = n
+            while k + i < 100:
+                k += 1
+                if OFF:
+                    for i in range(3):
+                        pass
+            for j in range(n):
+                tl.store(p + i, j)
+                for i in range(3):
+                    pass
+        """,
+        """
+        k.py:12:22: error: 'i' is also the variable of the loop in line 13, which may have run in an iteration before, so that it may have another value here. Give that loop a variable of its own.
+            tl.store(p + i, j)
+                         ^
+        """,
+        "*i32 i32",
+    )
+
+
+def test_variable_of_an_inner_loop_in_the_condition_of_the_outer_one(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            i = n
+            while i < 100:
+                for i in range(3):
+                    pass
+        """,
+        """
+        k.py:5:11: error: 'i' is also the variable of the loop in line 6, which may have run in an iteration before, so that it may have another value here. Give that loop a variable of its own.
+            while i < 100:
+                  ^
+        """,
+    )
+
+
 def test_variable_of_one_branch(check_error):
     check_error(
         """

@@ -230,7 +230,7 @@ def test_operator_that_an_aggregate_has_not(check_error):
             x = Pair(n, 1) + n
         """,
         """
-        k.py:11:9: error: 'add' is not defined for Pair(first=int32, SECOND=1) and int32. Write a method `__add__` with @jit.
+        k.py:11:9: error: '+' is not defined for Pair(first=int32, SECOND=1) and int32. Write a method `__add__` with @jit.
             x = Pair(n, 1) + n
                 ^~~~~~~~~~~~~~
         """,

@@ -115,6 +115,19 @@ def test_known_operand_that_does_not_decide_is_dropped(check_ir):
     check_ir(kernel, "i1", ON=True)
 
 
+def test_known_operand_behind_a_number_takes_its_truth(check_ir):
+    """As for two numbers of the program: not one of the operands, which would be `n` or 5 whatever `n` is."""
+
+    @jit
+    def kernel(n):
+        # CHECK: [[TRUTH:%.*]] = "arith.cmpi"(%n, %{{.*}}) <{predicate = 1 : i64}>
+        # CHECK: [[TRUE:%.*]] = "arith.constant"() <{value = true}>
+        # CHECK: "tt.print"([[TRUE]], [[TRUTH]])
+        tl.device_print("", n or 5, n and 5)
+
+    check_ir(kernel, "i32")
+
+
 def test_not_of_a_runtime_bool(check_ir):
     @jit
     def kernel(flag):

@@ -19,12 +19,14 @@ from typing import TypeVar
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, SSAValue
 
+from deuteron.errors import CompilationError
 from deuteron.frontend.carried import (
     as_runtime,
     assigned_names,
     bind_results,
     can_join,
     how_to_agree,
+    inner_loop_variables,
     promote,
     python_name,
 )
@@ -34,12 +36,15 @@ from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_i
 from deuteron.ir.arith import constant_value
 
 Variables = dict[str, Value]
+_LOST = object()
 ItemT = TypeVar("ItemT")
 
 
 @dataclass
 class LoopBody:
-    """A compiled body. `carried` has the values before the loop, `variables` and `lost` are those at the body's end."""
+    """A compiled body. `carried` has the values before the loop, `variables` and `lost` are those at the body's end;
+    `unknown` are names that have no value when an iteration begins, with the reason.
+    """
 
     node: ast.For | ast.While
     block: Block
@@ -48,6 +53,7 @@ class LoopBody:
     carried: Variables
     variables: Variables
     lost: dict[str, str]
+    unknown: dict[str, str]
 
     @property
     def initial(self) -> list[Tensor]:
@@ -72,20 +78,24 @@ def compile_body(
     """Compile a loop's body into a block; `enter` binds the leading arguments (the loop variable).
 
     A number is a compile-time value in the body, unless the body turns out to change it: then it is compiled once more
-    with that number carried. `compile_iteration` is for a `while` that tests in its body.
+    with that number carried. So it is without the value of a variable that an inner loop has for its own.
+    `compile_iteration` is for a `while` that tests in its body.
     """
     names = [name for name in assigned_names([*_tests(node), *node.body]) if name in ctx.scope.variables]
     carried = {name: as_runtime(ctx, value) for name in names if tensors_in(value := ctx.scope.variables[name])}
     compile_iteration = compile_iteration or (lambda: execute_iteration(ctx, node))
     frame, outer = ctx.frame, ctx.frame.carried
     frame.carried = names
+    unknown: dict[str, str] = {}
     while True:
-        body = _compile_once(ctx, node, leading, enter, compile_iteration, carried)
+        body = _compile_once(ctx, node, leading, enter, compile_iteration, carried, unknown)
         changed = _changed_numbers(ctx, body, names)
-        if not changed:
+        reused = _reused_variables(ctx, body, changed)
+        if not changed and not reused:
             frame.carried = outer
             return body
         discard(body.block)
+        unknown |= reused
         carried |= {name: as_runtime(ctx, ctx.scope.variables[name]) for name in changed}
 
 
@@ -105,9 +115,10 @@ def _compile_once(
     enter: Callable[[Block], None],
     compile_iteration: Callable[[], Completion],
     carried: Variables,
+    unknown: dict[str, str],
 ) -> LoopBody:
     before = ctx.scope.snapshot()
-    block = block_for(ctx, carried, leading)
+    block = block_for(ctx, carried, unknown, leading)
     entering = ctx.scope.snapshot()
     with ctx.builder.at(block):
         enter(block)
@@ -117,15 +128,16 @@ def _compile_once(
             ctx.scope.lose(name, reason)
         if not completion.is_alive:
             ctx.scope.restore(entering)
-        body = LoopBody(node, block, len(leading), completion, carried, ctx.scope.variables, ctx.scope.lost)
+        variables, lost = ctx.scope.variables, ctx.scope.lost
+        body = LoopBody(node, block, len(leading), completion, carried, variables, lost, unknown)
         for name, initial in carried.items():
             body.variables[name] = _final_value(ctx, body, name, initial)
     ctx.scope.restore(before)
     return body
 
 
-def block_for(ctx: Context, carried: Variables, leading: Sequence[Attribute] = ()) -> Block:
-    """A block with arguments for the carried variables, which the scope then holds."""
+def block_for(ctx: Context, carried: Variables, unknown: dict[str, str], leading: Sequence[Attribute] = ()) -> Block:
+    """A block with arguments for the carried variables, which the scope then holds, without those that are unknown."""
     types = [tensor.handle.type for value in carried.values() for tensor in tensors_in(value)]
     block = Block(arg_types=[*leading, *types])
     args = iter(block.args[len(leading) :])
@@ -134,13 +146,15 @@ def block_for(ctx: Context, carried: Variables, leading: Sequence[Attribute] = (
         for tensor in tensors_in(bound):
             tensor.handle.location = ctx.stamp(name)
         ctx.scope.assign(name, bound)
+    for name, reason in unknown.items():
+        ctx.scope.lose(name, reason)
     return block
 
 
 def _final_value(ctx: Context, body: LoopBody, name: str, initial: Value) -> Value:
     """What a carried variable is at the end of the body; raises CompilationError where its type has changed."""
     if name not in body.variables:
-        raise ctx.error(f"'{name}' exists before the loop, but has no value at the end of its body. {body.lost[name]}")
+        raise _no_final_value(ctx, body, name)
     ctx.stamp(name)
     final = promote(ctx, body.variables[name], initial)
     if can_join(initial, final):
@@ -151,6 +165,10 @@ def _final_value(ctx: Context, body: LoopBody, name: str, initial: Value) -> Val
             f"'{name}' is {describe(initial)} before the loop in line {line} and {describe(final)} at the end of its "
             f"body, but must keep its type. {_way_out(name, initial, final)}"
         )
+
+
+def _no_final_value(ctx: Context, body: LoopBody, name: str) -> CompilationError:
+    return ctx.error(f"'{name}' exists before the loop, but has no value at the end of its body. {body.lost[name]}")
 
 
 def _last_assignment(loop: ast.For | ast.While, name: str) -> ast.stmt:
@@ -185,7 +203,11 @@ def _changed_numbers(ctx: Context, body: LoopBody, assigned: Sequence[str]) -> l
     changed = []
     for name in assigned:
         old = ctx.scope.variables[name]
-        if name in body.carried or is_same(old, body.variables.get(name, old)):
+        if name in body.carried:
+            continue
+        if name not in body.variables:
+            raise _no_final_value(ctx, body, name)
+        if is_same(old, body.variables[name]):
             continue
         if not tensors_in(as_runtime(ctx, old)):
             raise ctx.error(
@@ -194,6 +216,26 @@ def _changed_numbers(ctx: Context, body: LoopBody, assigned: Sequence[str]) -> l
             )
         changed.append(name)
     return changed
+
+
+def _reused_variables(ctx: Context, body: LoopBody, changed: Sequence[str]) -> dict[str, str]:
+    """Variables from before the loop that one in its body has for its own, and that the body reads elsewhere, too:
+    when an iteration begins they are what the one before has left, which is not carried.
+    """
+    reasons: dict[str, str] = {}
+    for name, loop in inner_loop_variables(body.node).items():
+        if name in ctx.scope.variables and name not in {*body.carried, *body.unknown, *changed}:
+            before = ctx.scope.variables[name]
+            if not is_same(before, body.variables.get(name, _LOST)):
+                reasons[name] = _reuse(name, ctx.scope.function.location(loop).line)
+    return reasons
+
+
+def _reuse(name: str, line: int) -> str:
+    return (
+        f"'{name}' is also the variable of the loop in line {line}, which may have run in an iteration before, so that "
+        "it may have another value here. Give that loop a variable of its own."
+    )
 
 
 def discard(block: Block) -> None:

@@ -168,7 +168,7 @@ def _while_that_is_left(ctx: Context, node: ast.While) -> Completion:
 def _while_condition(ctx: Context, node: ast.While, body: LoopBody) -> tuple[Tensor | bool, Block]:
     """The condition, compiled into a block of its own: a Tensor, or False for a loop that never runs."""
     outside = ctx.scope.snapshot()
-    block = block_for(ctx, body.carried)
+    block = block_for(ctx, body.carried, body.unknown)
     with ctx.builder.at(block):
         decision = _decision(ctx, node)
     ctx.scope.restore(outside)

@@ -4,6 +4,7 @@
     pid * BLOCK          RULES[operator.mul](ctx, pid, 128)
     a < b < c            (a < b) & (b < c), each evaluated once
     FLAG and mask        mask or False where FLAG is known; (a & b) of truth values where both are Tensors
+    n or FLAG            the truth of n, or True
 
 Tuples are compile-time values here, even where they hold Tensors.
 """
@@ -19,7 +20,7 @@ from typing import Any
 from deuteron import language
 from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
-from deuteron.frontend.rules import call_at_compile_time
+from deuteron.frontend.rules import call_at_compile_time, name_of
 from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.source_functions import CompileTimeFunction, SourceFunction
@@ -61,7 +62,7 @@ def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Val
         return _by_method(ctx, function, operands)
     for operand in operands:
         if isinstance(operand, BlockPointer):
-            raise ctx.error(f"'{function.__name__}' is not defined for {operand.type}. Move it with tl.advance.")
+            raise ctx.error(f"{name_of(function)} is not defined for {operand.type}. Move it with tl.advance.")
     if any(isinstance(operand, Tensor) for operand in operands):
         return apply(ctx, function, operands)
     if any(operand is None for operand in operands) and function not in (
@@ -72,7 +73,7 @@ def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Val
     ):
         shown = " and ".join(describe(operand) for operand in operands)
         raise ctx.error(
-            f"'{function.__name__}' is not defined for {shown}. An argument that is None, or a function that ends "
+            f"{name_of(function)} is not defined for {shown}. An argument that is None, or a function that ends "
             "without `return`, gives None: ask with `is None` first."
         )
     if not is_runtime(operands) or function in (operator.add, operator.mul):
@@ -80,7 +81,7 @@ def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Val
     if function in (operator.eq, operator.ne) and all(isinstance(operand, tuple) for operand in operands):
         return _same_items(ctx, function, *operands)
     shown = " and ".join(describe(operand) for operand in operands)
-    raise ctx.error(f"'{function.__name__}' is not defined for {shown}. Take the items of the tuple apart.")
+    raise ctx.error(f"{name_of(function)} is not defined for {shown}. Take the items of the tuple apart.")
 
 
 def _same_items(ctx: Context, function: Callable[..., Any], left: tuple, right: tuple) -> Value:
@@ -103,7 +104,7 @@ def _by_method(ctx: Context, function: Callable[..., Any], operands: Sequence[Va
             callee = found if isinstance(found, SourceFunction) else CompileTimeFunction(found)
             return apply(ctx, callee, (receiver, *other))
     shown = " and ".join(describe(operand) for operand in operands)
-    raise ctx.error(f"'{name}' is not defined for {shown}. Write a method `__{name}__` with @jit.")
+    raise ctx.error(f"{name_of(function)} is not defined for {shown}. Write a method `__{name}__` with @jit.")
 
 
 def binary(ctx: Context, node: ast.BinOp) -> Value:
@@ -149,7 +150,7 @@ def logical(ctx: Context, node: ast.BoolOp) -> Value:
     for operand in node.values:
         value = ctx.evaluate(operand)
         if not isinstance(value, Tensor) and bool(value) == decides:
-            return value
+            return decides if isinstance(result, Tensor) else value
         result = join(ctx, result, value)
     return result
 
@@ -159,7 +160,7 @@ def both(ctx: Context, left: Value, right: Value) -> Value:
     if not isinstance(left, Tensor):
         return right if left else left
     if not isinstance(right, Tensor):
-        return left if right else right
+        return truth(ctx, left) if right else right
     return apply(ctx, operator.and_, (truth(ctx, left), truth(ctx, right)))
 
 
@@ -168,7 +169,7 @@ def either(ctx: Context, left: Value, right: Value) -> Value:
     if not isinstance(left, Tensor):
         return left or right
     if not isinstance(right, Tensor):
-        return right or left
+        return True if right else truth(ctx, left)
     return apply(ctx, operator.or_, (truth(ctx, left), truth(ctx, right)))
 
 

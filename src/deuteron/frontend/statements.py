@@ -81,6 +81,8 @@ def assert_(ctx: Context, node: ast.Assert) -> None:
     """Checked now where the condition is known, by the running program otherwise."""
     condition = ctx.evaluate(node.test)
     message = ctx.evaluate(node.msg) if node.msg else ""
+    if isinstance(condition, tuple) and condition and isinstance(condition[-1], str):
+        raise ctx.error(f"An assertion of {describe(condition)}, a tuple, never fails. Leave out its parentheses.")
     if isinstance(condition, Tensor):
         apply(ctx, language.device_assert, (truth(ctx, condition), message))
     elif not condition:

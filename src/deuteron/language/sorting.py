@@ -41,13 +41,18 @@ def _positive_dim(dim, rank):
     """The dimension counted from the first one; None is the last; -1 if there is no such dimension."""
     if dim is None:
         return rank - 1
-    return dim % rank if -rank <= dim < rank else -1
+    return dim % rank if hasattr(dim, "__index__") and -rank <= dim < rank else -1
+
+
+@CompileTimeFunction
+def _is_power_of_two(extent):
+    return hasattr(extent, "__index__") and extent > 0 and (extent & (extent - 1)) == 0
 
 
 @Function
 def _axis_of(x, dim):
     axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, f"there is no dimension {dim} in the shape {x.shape}")
+    static_assert(axis >= 0, f"there is no dimension {dim!r} in the shape {x.shape}")
     return axis
 
 
@@ -120,7 +125,7 @@ def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
     """
     axis: constexpr = _axis_of(x, dim)
     extent: constexpr = x.shape[axis]
-    static_assert(k > 0 and (k & (k - 1)) == 0, f"k is a power of two, got {k}. Take more, and mask the rest.")
+    static_assert(_is_power_of_two(k), f"k is a power of two, got {k}. Take more, and mask the rest.")
     static_assert(k <= extent, f"k is at most the extent {extent} of the dimension, got {k}")
     order: constexpr = _DESCENDING if descending else _ASCENDING
     halvings: constexpr = exponent(extent // k)
