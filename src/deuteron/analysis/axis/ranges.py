@@ -1,7 +1,7 @@
 """The largest numbers that integers can be, where they are certainly not negative: nothing is taken not to overflow.
 
     k in range(0, n, 64)                      2**31 - 64: below n, and a multiple of 64
-    k + arange(0, 64)                         2**31 - 1
+    k + arange(0, 64)                         2**31 - 1, and so is that of iterations ahead, where these come
     pid * 128 + arange(0, 128)                2**31 - 1 in a grid of up to 2**24 programs; in larger ones not known
 
 A launch can have 2**31 - 1 programs along the first axis of its grid, so that what is made of their ids is known only
@@ -22,7 +22,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.axis.natural import counting_loop, is_empty_below_zero, minimum_of, unrounded
 from deuteron.analysis.memo import evaluate
-from deuteron.ir.arith import constant_value
+from deuteron.ir.arith import AHEAD, constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
@@ -203,6 +203,13 @@ def _of_all(combine: Callable[..., int]) -> _Rule:
     return lambda op, operands: None if None in operands else combine(*operands)
 
 
+def _sum(op: Operation, operands: list[int | None]) -> int | None:
+    """That of an iteration ahead is an index of the loop, or is not read."""
+    if None in operands:
+        return None
+    return operands[0] if AHEAD in op.attributes else sum(operands)
+
+
 def _remainder(op: Operation, operands: list[int | None]) -> int | None:
     """It has the sign of the dividend; x % 0 is x. Of unsigned numbers -5 is a large one, below which all else is."""
     dividend, number = operands[0], constant_value(op.operands[1]) or 0
@@ -228,7 +235,7 @@ def _maximum(op: Operation, operands: list[int | None]) -> int | None:
 
 _same = _of_all(lambda source: source)
 _RULES: dict[type[Operation], _Rule] = {
-    arith.AddiOp: _of_all(lambda lhs, rhs: lhs + rhs),
+    arith.AddiOp: _sum,
     arith.MuliOp: _of_all(lambda lhs, rhs: lhs * rhs),
     arith.MinSIOp: _of_all(min),
     arith.MaxSIOp: _maximum,

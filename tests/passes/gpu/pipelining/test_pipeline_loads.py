@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from backend.cuda.launching import aligned, compile_for
+from backend.cuda.launching import aligned, compile_for, emulate
 from ir_text import generic_asm
 
 import deuteron
@@ -234,3 +234,27 @@ def dot_of_what_is_left(a, b, out, K, BLOCK: tl.constexpr):
 def test_masks_are_as_constant_before_a_loop_that_begins_anywhere(target):
     text = compiled(dot_of_what_is_left, X, X, SUM, 64, BLOCK=32, num_stages=3, target=target)
     assert text.count('"ttg.async_copy_global_to_local"') == 6
+
+
+@deuteron.jit
+def folded(a, b, out, K, C, first, BEGINS: tl.constexpr):
+    """Columns by their quotients and remainders, as of a convolution."""
+    i, j = tl.arange(0, 64), tl.arange(0, 32)
+    acc = tl.zeros((64, 64), tl.float32)
+    for k in range(first if BEGINS else 0, K, 32):
+        at = k + j
+        x = tl.load(a + i[:, None] * C + (at // C * 64 * C + at % C)[None, :], mask=(at < K)[None, :], other=0.0)
+        y = tl.load(b + at[:, None] * 64 + i[None, :], mask=(at < K)[:, None], other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + i[:, None] * 64 + i[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("begins", [False, True])
+def test_columns_by_quotients_are_neighbours_in_iterations_ahead(rng, target, begins):
+    """What is ahead may be beyond the largest number, and was said to be of no sign then: a copy had no neighbours."""
+    a, b = (aligned(rng.integers(-4, 5, shape).astype(np.float16)) for shape in ((3, 64, 48), (144, 64)))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    emulate(folded, a, b, out, 144, 48, 32, BEGINS=begins, target=target, num_stages=3)
+    rows = a.transpose(1, 0, 2).reshape(64, 144)[:, 32 * begins :].astype(np.float32)
+    np.testing.assert_array_equal(out, rows @ b[32 * begins :].astype(np.float32))

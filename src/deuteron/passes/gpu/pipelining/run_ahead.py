@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.arith import AHEAD, CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
@@ -178,7 +179,9 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
     iteration = loop.body.block.args[0]
     lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
     runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead, distance), "slt"))
-    return inside.value(arith.AddiOp(iteration, lead)), runs
+    later = arith.AddiOp(iteration, lead)
+    later.attributes[AHEAD] = UnitAttr()
+    return inside.value(later), runs
 
 
 def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> SSAValue:
