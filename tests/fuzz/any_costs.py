@@ -133,6 +133,8 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.steps_together", "TILE_DEPTH, VECTOR_DEPTH, MOST_DEPTH", ((64, 64, 64), (1024, 1024, 4096))),
     ("backend.cpu.plan.streams", "MIN_ROW_BYTES", (16, 64)),
     ("backend.cpu.plan.streams", "MOST_STORES", (1, MUCH)),
+    ("passes.tile.group_programs", "_gain", (lambda op, lift, known: 1, lambda op, lift, known: lift.axis)),
+    ("passes.tile.group_programs", "ROW_BYTES", (16, 512)),
     ("backend.llvm.pieces", "MOST", (0, 8)),
     ("backend.llvm.pieces", "ENOUGH", (1, 12)),
     ("backend.llvm.pieces", "LEAST", (1, 4)),

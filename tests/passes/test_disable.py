@@ -102,7 +102,7 @@ def test_every_pass_is_in_a_pipeline(capability):
     """On every machine: one that lacks what a pass makes use of is left as it is."""
     passes = [
         *tile_passes(),
-        *tile_passes(loads_ahead=False, has_ptx=False, debug=False),
+        *tile_passes(loads_ahead=False, has_ptx=False, debug=False, groups_programs=True),
         *gpu_passes(GPUConfig(architecture(capability).machine)),
     ]
     assert {one.name for one in passes} == set(known_passes())

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 def _pipelines(options: CPUOptions) -> dict[str, list[ModulePass]]:
     from deuteron.passes.tile import tile_passes
 
-    return {"tile": tile_passes(loads_ahead=False, has_ptx=False, debug=options.debug)}
+    return {
+        "tile": tile_passes(loads_ahead=False, has_ptx=False, debug=options.debug, groups_programs=not options.check)
+    }
 
 
 def _optimise_tile_ir(module: Any, unit: Unit) -> Made:

@@ -38,6 +38,7 @@ from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import drop_copies, read_directly
 from deuteron.backend.cpu.plan.few_rows import find_few_rows
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
+from deuteron.backend.cpu.plan.idle_programs import EVERY_PROGRAM, Stride, busy_programs
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
 from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
@@ -53,6 +54,7 @@ from deuteron.backend.cpu.plan.work import work_of
 from deuteron.backend.cpu.products.amx import emit_configuration, emit_release
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.backend.cpu.products.shared_products import repeated_products
+from deuteron.backend.cpu.program_loop import Programs
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
@@ -128,10 +130,11 @@ def lower_module(
     has_atomics = bool(nested_ops(plan.function, AtomicOp))
     is_controlled = bool(waiting) or asserts
     work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
-    order = FROM_X if is_controlled else grid_order(plan.function, reuses)
+    busy = EVERY_PROGRAM if is_controlled else busy_programs(plan.function)
+    order = FROM_X if is_controlled else busy.first_in(grid_order(plan.function, reuses))
     entry = Entry(
         *(symbol, plan.function, is_controlled, num_spans, uses_tiles, has_atomics),
-        *(streams, reuses, target.cache_bytes, work, order),
+        *(streams, reuses, target.cache_bytes, work, order, busy),
     )
     _emit_entry(llvm_module, entry, options.has_lines)
     ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
@@ -213,7 +216,7 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
 @dataclass(frozen=True)
 class Entry:
     """What the external function of a kernel is made for. `work` of a program, if it is interruptible, or 0; `order` in
-    which programs follow one another.
+    which programs follow one another, `busy` those that do something, along the first dimension of that.
     """
 
     symbol: str
@@ -227,6 +230,7 @@ class Entry:
     cache_bytes: int
     work: int
     order: Order
+    busy: Stride
 
 
 def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
@@ -254,13 +258,13 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     if entry.uses_tiles:
         emit_configuration(b)
     given = [*sizes, scratch, words, control, streams]
+    programs = Programs(begin, end, sizes, entry.order).every(b, entry.busy.count)
     if countdown:
-        _emit_watched_programs(b, entry, values, given, countdown)
+        _emit_watched_programs(b, entry, programs, values, given, countdown)
     else:
-        first = _first_program(b, begin, sizes, entry.order)
-        with b.loop(begin, end, const("i64", 1), first, hint="program") as loop:
-            b.call("i1", f"{entry.symbol}.program", *values, *loop.carried, *given)
-            loop.next(*_next_program(b, loop.carried, sizes, entry.order))
+        with b.loop(programs.begin, programs.end, const("i64", 1), programs.first(b), hint="program") as loop:
+            b.call("i1", f"{entry.symbol}.program", *values, *programs.ids(b, loop.carried), *given)
+            loop.next(*programs.after(b, loop.carried))
     if entry.uses_tiles:
         emit_release(b)
     fence_streams(b, streams)
@@ -268,22 +272,18 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
 
 
 def _emit_watched_programs(
-    b: Builder, entry: Entry, values: list[Value], given: list[Value], countdown: Countdown
+    b: Builder, entry: Entry, programs: Programs, values: list[Value], given: list[Value], countdown: Countdown
 ) -> None:
     """The loop over programs, which ends where one of them was left, or the loop itself finds that it is to end."""
-    begin, end = b.parameters[2:4]
-    sizes, left = given[:3], b.block("left")
-    emitter = Emitter(b)
-    bounds = begin, end, const("i64", 1)
-    first = _first_program(b, begin, sizes, entry.order)
-    strips = open_strips(emitter, countdown, bounds, entry.work, first, "program")
-    body, ids = emitter.innermost(), strips.inner.carried
-    given = [*given, countdown.budget, countdown.watch]
+    emitter, left = Emitter(b), b.block("left")
+    bounds = programs.begin, programs.end, const("i64", 1)
+    strips = open_strips(emitter, countdown, bounds, entry.work, programs.first(b), "program")
+    body, places = emitter.innermost(), strips.inner.carried
+    ids, given = programs.ids(body, places), [*given, countdown.budget, countdown.watch]
     is_left, further = body.call("i1", f"{entry.symbol}.program", *values, *ids, *given), body.block("further")
     body.cond_br(is_left, left, further)
     body.position(further)
-    following = _next_program(body, ids, sizes, entry.order)
-    close_strips(emitter, countdown, strips, following, lambda b: b.br(left))
+    close_strips(emitter, countdown, strips, programs.after(body, places), lambda b: b.br(left))
     b.br(left)
     b.position(left)
 
@@ -303,22 +303,3 @@ def _load_argument(b: Builder, args: Value, number: int, parameter: SSAValue) ->
     if parameter.type == i1:
         return b.icmp("ne", b.load("i8", pointer), const("i8", 0))
     return b.load(register_type(parameter.type), pointer, hint=parameter.name_hint or "")
-
-
-def _first_program(b: Builder, begin: Value, sizes: list[Value], order: Order) -> list[Value]:
-    """The program ids of a linear index. An empty grid has no programs, and must not divide by zero."""
-    fast, middle = (b.zext(b.intrinsic("llvm.umax", "i32", sizes[axis], const("i32", 1)), "i64") for axis in order[:2])
-    rest = b.udiv(begin, fast)
-    ids = (b.urem(begin, fast), b.urem(rest, middle), b.udiv(rest, middle))
-    return [b.trunc(ids[order.index(axis)], "i32") for axis in FROM_X]
-
-
-def _next_program(b: Builder, ids: list[Value], sizes: list[Value], order: Order) -> list[Value]:
-    """The program ids one further: a counter with three digits."""
-    following, carry = list(ids), const("i32", 1)
-    for axis in order[:2]:
-        counted = b.add(ids[axis], carry)
-        wraps = b.icmp("eq", counted, sizes[axis])
-        following[axis], carry = b.select(wraps, const("i32", 0), counted), b.zext(wraps, "i32")
-    following[order[2]] = b.add(ids[order[2]], carry)
-    return following

@@ -11,6 +11,7 @@ from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.exchange_pairs import ExchangePairs
 from deuteron.passes.tile.fold import Fold
+from deuteron.passes.tile.group_programs import GroupPrograms
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.leave_out_assertions import LeaveOutAssertions
@@ -36,6 +37,7 @@ def tile_passes(
     split_rows: int | None = 1,
     threads: int = 128,
     debug: bool = True,
+    groups_programs: bool = False,
 ) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
@@ -44,7 +46,7 @@ def tile_passes(
     whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
     masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
     paged decode, of 16 rows, took 1 % more time for the second loop to begin. `threads`: of a program. `debug`: whether
-    assertions count.
+    assertions count. `groups_programs`: whether a processor runs neighbouring programs one after the other.
     """
     return [
         # First: no pass has to mind what nobody checks.
@@ -81,6 +83,8 @@ def tile_passes(
         MergeCommonSubexpressions(),
         *(branch_passes(split_rows, threads) if loads_ahead else []),
         Combine(),
+        # After combining: an address is one sum. Before hoisting: what it repeats does not change in a loop.
+        *([GroupPrograms()] if groups_programs else []),
         # After everything that makes ops in a loop.
         HoistInvariants(),
         # After hoisting: a sum that does not change stays one. Before equal sums are merged.

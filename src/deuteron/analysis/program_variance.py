@@ -1,0 +1,63 @@
+"""Which values differ between programs that are neighbours along a dimension of the grid.
+
+p = program_id(0)                       varies along 0
+i = arange(0, 128)                      the same in all programs
+x = load(x_ptr + i * n + p)             varies: its address does
+y = load(y_ptr + i)                     does not: programs that run in step load it once
+for ...: s = s + x                      what is carried varies if what it begins with does, or what is made of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.program import GetProgramIdOp
+
+
+def varying_values(func: FuncOp, axis: int) -> set[SSAValue]:
+    """The values of a function that depend on the program's id along an axis."""
+    ops, varying, count = nested_ops(func), set(), -1
+    while count != len(varying):  # as often as loops in loops carry what varies back
+        count = len(varying)
+        for op in ops:
+            varying.update(_made_varying(op, axis, varying))
+    return varying
+
+
+def _made_varying(op: Operation, axis: int, varying: set[SSAValue]) -> Sequence[SSAValue]:
+    if isinstance(op, GetProgramIdOp):
+        return op.results if op.axis.value.data == axis else ()
+    if isinstance(op, scf.ForOp):
+        return [value for carried in _carried(op) if not varying.isdisjoint(carried) for value in carried[2:]]
+    if isinstance(op, scf.IfOp):
+        return [value for given in _given(op) if not varying.isdisjoint((op.cond, *given)) for value in given[-1:]]
+    is_same = varying.isdisjoint(op.operands) and not (isinstance(op, LoadOp) and is_in_branch(op, varying))
+    return () if is_same else op.results
+
+
+def is_in_branch(op: Operation, varying: set[SSAValue]) -> bool:
+    """Whether some programs come to an op and others do not."""
+    around = op.parent_op()
+    while not isinstance(around, FuncOp):
+        if isinstance(around, scf.IfOp) and around.cond in varying:
+            return True
+        around = around.parent_op()
+    return False
+
+
+def _carried(loop: scf.ForOp) -> list[tuple[SSAValue, ...]]:
+    """For each value that a loop carries: the first, the next, it in the loop, and after it."""
+    block = loop.body.block
+    return list(zip(loop.iter_args, block.last_op.operands, block.args[1:], loop.results, strict=True))
+
+
+def _given(branch: scf.IfOp) -> list[tuple[SSAValue, ...]]:
+    """For each result of a branch: what its regions give, and it."""
+    yields = [region.block.last_op.operands for region in branch.regions if region.blocks]
+    return list(zip(*yields, branch.results, strict=True)) if branch.results else []

@@ -1,0 +1,67 @@
+"""The programs that a call of a kernel's function runs, as its loop counts them.
+
+grid (5, 3), from 4 to 12, x fastest        (4, 0), (0, 1), (1, 1) ... (1, 2)
+where every second along x does something   (4, 0), (0, 1), (2, 1), (4, 1), (0, 2): counted as 2, 3, 4, 5, 6 of (3, 3)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from deuteron.backend.cpu.plan.grid_order import FROM_X, Order
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Those with `begin <= number < end` of a grid; every `stride`th along the first dimension of the order."""
+
+    begin: Value
+    end: Value
+    sizes: list[Value]
+    order: Order
+    stride: int = 1
+
+    def every(self, b: Builder, stride: int) -> Programs:
+        """Of these, those whose ids along the first dimension are multiples of a number."""
+        if stride == 1:
+            return self
+        fast, one = self.order[0], const("i32", 1)
+        size = self._extent(b, fast)
+        count = b.udiv(b.add(size, const("i64", stride - 1)), const("i64", stride))
+
+        def number_of(program: Value) -> Value:
+            in_row = b.udiv(b.add(b.urem(program, size), const("i64", stride - 1)), const("i64", stride))
+            return b.add(b.mul(b.udiv(program, size), count), in_row)
+
+        sizes = [b.trunc(count, one.type) if axis == fast else self.sizes[axis] for axis in FROM_X]
+        return replace(self, begin=number_of(self.begin), end=number_of(self.end), sizes=sizes, stride=stride)
+
+    def _extent(self, b: Builder, axis: int) -> Value:
+        """An empty grid has no programs, and must not divide by zero."""
+        return b.zext(b.intrinsic("llvm.umax", "i32", self.sizes[axis], const("i32", 1)), "i64")
+
+    def first(self, b: Builder) -> list[Value]:
+        """Where the first one is."""
+        fast, middle = (self._extent(b, axis) for axis in self.order[:2])
+        rest = b.udiv(self.begin, fast)
+        places = (b.urem(self.begin, fast), b.urem(rest, middle), b.udiv(rest, middle))
+        return [b.trunc(places[self.order.index(axis)], "i32") for axis in FROM_X]
+
+    def after(self, b: Builder, places: list[Value]) -> list[Value]:
+        """Where the next one is: a counter with three digits."""
+        following, carry = list(places), const("i32", 1)
+        for axis in self.order[:2]:
+            counted = b.add(places[axis], carry)
+            wraps = b.icmp("eq", counted, self.sizes[axis])
+            following[axis], carry = b.select(wraps, const("i32", 0), counted), b.zext(wraps, "i32")
+        following[self.order[2]] = b.add(places[self.order[2]], carry)
+        return following
+
+    def ids(self, b: Builder, places: list[Value]) -> list[Value]:
+        """The ids of the program at a place."""
+        if self.stride == 1:
+            return places
+        fast = self.order[0]
+        return [b.mul(place, const("i32", self.stride)) if axis == fast else place for axis, place in enumerate(places)]
