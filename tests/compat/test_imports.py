@@ -70,6 +70,9 @@ STATEMENTS = [
     "from triton.testing import _summarize_statistics as f; assert f((3.0, 1.0, 2.0), [0.5, 0.25], '') == [2.0, 1.5]",
     "from triton.testing import set_gpu_clock, nvsmi; from triton.tools.ragged_tma import load_ragged",
     "from triton._internal_testing import is_cuda, is_hip, is_hopper_or_newer; assert not is_cuda() and not is_hip()",
+    "from triton._internal_testing import is_hip_mi300; assert not is_hip_mi300()",
+    "import triton; triton.testing.runtime.driver.active.get_device_interface().synchronize()",
+    "import triton.profiler as proton, triton.profiler.viewer; assert proton.viewer.parse and proton.scope",
     "from triton._utils import get_primitive_bitwidth; assert get_primitive_bitwidth('bf16') == 16",
     "import triton; assert not hasattr(triton, 'nonsense') and getattr(triton.language, 'nonsense', 1) == 1",
     "import triton, deuteron; assert triton.jit is deuteron.jit and triton.language.load is deuteron.language.load",
@@ -110,7 +113,8 @@ def test_installing_twice_changes_nothing():
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("import triton.profiler", "Deuteron has no module 'triton.profiler'"),
+        ("import triton.nonsense", "Deuteron has no module 'triton.nonsense'"),
+        ("import triton.profiler.language", "'triton.profiler.language': nothing is timed within kernels"),
         ("import triton; triton.nonsense", "Deuteron has no 'triton.nonsense'"),
         ("from triton.language import nonsense", "ImportError: Deuteron has no 'triton.language.nonsense'"),
         ("from triton.language.core import extrn", "ImportError: Deuteron has no 'triton.language.core.extrn'"),

@@ -23,7 +23,9 @@ _OLD_DESCRIPTORS = (
 REASONS = {
     "triton.ops": "Triton took its ready-made kernels out in 3.0; they are in the package kernels of its repository",
     "triton.experimental": "Gluon and gsan are of Triton's own compiler; Gluon is a language of its own",
-    "triton.profiler": "Proton is Triton's own profiler; knobs.runtime.launch_enter_hook is called for every launch",
+    "triton.profiler": "of Proton there are sessions, scopes and the viewer's parse and print_tree; "
+    "knobs.runtime.launch_enter_hook is called for every launch",
+    "triton.profiler.language": "nothing is timed within kernels; tl.extra.cuda.globaltimer() reads the clock",
     "triton._C.libtriton.amd": _HIP,
     "triton._C": "it is Triton's own compiler in C++",
     "triton._filecheck": "it checks texts of MLIR; Deuteron's tests use the package filecheck",

@@ -47,5 +47,8 @@ TEST_NAMES = {
     "is_hopper_or_newer": _of_capability(90),
     "is_blackwell": _of_capability(100, 119),
     "is_sm12x": _of_capability(120, 129),
-    **{f"is_{name}": _never for name in (*_OF_OTHERS, "hip_rdna3", "hip_rdna4", "xpu")},
+    **{
+        f"is_{name}": _never
+        for name in (*_OF_OTHERS, "hip_rdna3", "hip_rdna4", "hip_mi200", "hip_mi300", "hip_mi350", "xpu")
+    },
 }

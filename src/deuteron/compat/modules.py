@@ -9,6 +9,7 @@ absent, so that a program which needs it fails where it says so.
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
     cublas.py         triton._C.libtriton.nvidia.cublas
+    proton.py, proton_viewer.py  triton.profiler
     ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
     absent.py         what there is not, and what to do instead
 """
@@ -31,6 +32,8 @@ from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
 from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
 from deuteron.compat.nested import NESTED_NAMES
+from deuteron.compat.proton import PROFILER_NAMES
+from deuteron.compat.proton_viewer import VIEWER_NAMES
 from deuteron.compat.ragged import RAGGED_NAMES
 from deuteron.compat.standard_names import STANDARD_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
@@ -77,7 +80,9 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton._C.libtriton": {"get_cache_invalidating_env_vars": get_cache_invalidating_env_vars},
         "triton._C.libtriton.ir": IR_NAMES,
         "triton._C.libtriton.nvidia": cublas.NAMES,
-        "triton.testing": _public(testing) | {"_summarize_statistics": bench.summarise},
+        "triton.testing": _public(testing) | {"_summarize_statistics": bench.summarise, "runtime": runtime},
+        "triton.profiler": PROFILER_NAMES,
+        "triton.profiler.viewer": VIEWER_NAMES,
         "triton._internal_testing": TEST_NAMES,
         "triton.ops": {},
         "triton.ops.matmul_perf_model": PERF_MODEL_NAMES,

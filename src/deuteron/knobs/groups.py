@@ -179,8 +179,8 @@ class amd_knobs(base_knobs):
 
 
 class proton_knobs(base_knobs):
-    """Triton's profiler, which Deuteron does not have."""
+    """Triton's profiler, of which Deuteron has sessions and scopes (compat/proton.py)."""
 
-    disable = ignored_bool("PROTON_DISABLE")
+    disable = env_bool("PROTON_DISABLE")
     enable_nvtx = ignored_bool("TRITON_ENABLE_NVTX", True)
     cupti_lib_dir = ignored_str("TRITON_CUPTI_LIB_PATH")
