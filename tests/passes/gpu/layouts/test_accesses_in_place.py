@@ -63,6 +63,27 @@ def test_what_each_row_has_is_loaded_by_those_who_hold_it(rng):
 
 
 @deuteron.jit
+def distances(x, y, out, m, n, dims, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    total = tl.zeros((M, N), tl.float32)
+    for d in range(dims):
+        away = tl.load(x + i * dims + d, mask=i < m, other=0)[:, None] - tl.load(y + j * dims + d, mask=j < n, other=0)
+        total += away * away
+    tl.store(out + i[:, None] * n + j[None, :], total, mask=(i[:, None] < m) & (j[None, :] < n))
+
+
+@pytest.mark.parametrize("shape", [(32, 64), (16, 128), (64, 64)])
+def test_what_each_row_has_is_loaded_as_often_as_it_would_be_from_shared_memory(rng, shape):
+    """Sixteen rows a thread are as many loads by either way, and need no barrier in each iteration."""
+    x, y = (aligned(rng.standard_normal((rows, 5), np.float32)) for rows in (40, 131))
+    out = aligned(np.zeros((40, 131), np.float32))
+    grid = (-(-40 // shape[0]), -(-131 // shape[1]))
+    kernel = emulate(distances, x, y, out, 40, 131, 5, M=shape[0], N=shape[1], grid=grid)
+    np.testing.assert_allclose(out, ((x[:, None] - y) ** 2).sum(-1, dtype=np.float64), rtol=1e-5)
+    assert kernel.metadata.shared == 0
+
+
+@deuteron.jit
 def rotated(q, k, cos, HEADS: tl.constexpr, DIM: tl.constexpr):
     """One row of angles for two tiles, of which a thread holds 8 and 2 neighbours."""
     i = tl.arange(0, DIM)
