@@ -8,9 +8,10 @@ Threads may then load what others load as well, which the first cache serves. Wh
 them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
 and the lanes of a warp have to read neighbours, or, of no more elements than there are threads, no more sectors than
 there, as of the mean of each row of a tile of which a warp has four. Of more a thread has vectors there, which others
-that are computed with them may yet be moved to. In a loop without dots a load may take as many accesses as the conversion
-would take in shared memory, as of the 16 rows that a thread has of a tile of distances between points: 0.70 and 0.87 of
-Triton's speed with two barriers for each coordinate. Where addresses come from memory, they would have to be converted.
+that are computed with them may yet be moved to. In a loop without dots a load may take as many accesses as its
+conversion would take in shared memory, as of the 16 rows that a thread has of a tile of distances between points: 0.70
+and 0.87 of Triton's speed with two barriers for each coordinate. Where addresses come from memory, they would have to
+be converted.
 Outside of loops each value that is not converted counts, and few elements that the kernel does not write are loaded
 once for each layout in which they are needed: in loops selective scan took 1.22 of the time so, and inverses 1.1.
 """
