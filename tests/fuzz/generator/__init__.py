@@ -45,6 +45,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     scores,
     shapes,
     sorting,
+    tails,
     tiles_in_order,
     tuples,
     watched,

@@ -291,6 +291,7 @@ _FREQUENCY = {
     "random": 0.3,
     "tuple": 0.6,
     "needed rows": 0.15,
+    "tail": 0.4,
     "neighbours": 0.4,
     "large": 0.15,
     "promise": 0.5,

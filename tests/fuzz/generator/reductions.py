@@ -170,6 +170,32 @@ def rounded_first(b: Builder) -> None:
 
 
 @statement_of("reduction")
+def rows_less_their_own(b: Builder) -> None:
+    """What rows, or columns, have in common is computed of several sums, and taken from each of their elements."""
+    shape = b.rng.choice(((16, 64), (64, 16), (8, 128), (32, 32), (4, 16, 16), (128, 8)))
+    x, axis = (
+        b.value(b.rng.choice(("float32", "int32", "float16", "int8", "int64")), shape),
+        b.rng.randrange(len(shape)),
+    )
+    dtype = SUM_TYPE.get(x.dtype, x.dtype)
+    common = [b.use(b.define(_statistic(b, x, axis), dtype, without(shape, axis, False), "s")) for _ in range(2)]
+    ways = (
+        f"{common[0]} * 3",
+        f"{common[0]} - {common[1]}",
+        f"tl.where({common[1]} > 2, {common[0]}, 1)",
+        f"-{common[0]}",
+    )
+    total = b.use(b.define(f"({b.rng.choice(ways)}).to(tl.{dtype})", dtype, common[0].shape, "s"))
+    index = ", ".join("None" if at == axis else ":" for at in range(len(shape)))
+    b.define(f"({x} - {total}[{index}]).to(tl.{dtype})", dtype, shape)
+
+
+def _statistic(b: Builder, x: Value, axis: int) -> str:
+    name = b.rng.choice(("sum", "max", "min", "argmax"))
+    return f"tl.{name}({x}, {axis}).to(tl.{SUM_TYPE.get(x.dtype, x.dtype)})"
+
+
+@statement_of("reduction")
 def one_tile_twice(b: Builder) -> None:
     """As several operands, of which the function makes something else each."""
     x = _tile(b, ("int32", "int64", "float32", "uint8", "int16"))
