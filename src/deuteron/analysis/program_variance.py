@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.ir.nested import nested_ops
@@ -20,13 +20,14 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetProgramIdOp
 
 
-def varying_values(func: FuncOp, axis: int) -> set[SSAValue]:
-    """The values of a function that depend on the program's id along an axis."""
+def varying_values(func: FuncOp, axis: int, row: SSAValue | None = None) -> set[SSAValue]:
+    """The values of a function that depend on the program's id along an axis, or on where it is in a row of so many."""
     ops, varying, count = nested_ops(func), set(), -1
     while count != len(varying):  # as often as loops in loops carry what varies back
         count = len(varying)
         for op in ops:
-            varying.update(_made_varying(op, axis, varying))
+            if not is_row_number(op, axis, row):
+                varying.update(_made_varying(op, axis, varying))
     return varying
 
 
@@ -39,6 +40,17 @@ def _made_varying(op: Operation, axis: int, varying: set[SSAValue]) -> Sequence[
         return [value for given in _given(op) if not varying.isdisjoint((op.cond, *given)) for value in given[-1:]]
     is_same = varying.isdisjoint(op.operands) and not (isinstance(op, LoadOp) and is_in_branch(op, varying))
     return () if is_same else op.results
+
+
+def is_row_number(op: Operation, axis: int, row: SSAValue | None) -> bool:
+    """Whether an op numbers rows of so many programs along an axis, or several such rows together."""
+    if row is None or not isinstance(op, arith.DivSIOp) or not is_program_id(op.lhs, axis):
+        return False
+    return op.rhs is row or (isinstance(op.rhs.owner, arith.MuliOp) and row in op.rhs.owner.operands)
+
+
+def is_program_id(value: SSAValue, axis: int) -> bool:
+    return isinstance(value.owner, GetProgramIdOp) and value.owner.axis.value.data == axis
 
 
 def is_in_branch(op: Operation, varying: set[SSAValue]) -> bool:

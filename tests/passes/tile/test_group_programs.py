@@ -112,3 +112,38 @@ def test_elements_are_what_they_were(kind, columns, monkeypatch):
         arrays.append(copies)
     for index in (0, 2):
         np.testing.assert_allclose(arrays[0][index], arrays[1][index], rtol=2e-6, atol=2e-6)
+
+
+@deuteron.jit
+def flat(x, o, n, m, total, IS_CONSTANT: tl.constexpr, B: tl.constexpr):
+    """Rows of n or 40 programs, m rows to a page."""
+    p = tl.program_id(0)
+    i = tl.arange(0, B)
+    length = n
+    if IS_CONSTANT:
+        length = 40
+    at = p // length * length * B + i * length + p % length
+    mask = (at >= 0) & (at < total)
+    tl.store(o + at, tl.load(x + at, mask=mask) * (p // (length * m)) + p, mask=mask)
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("n", [1, 5, 32, 40, 100, 500, -40])
+@pytest.mark.parametrize("num_programs", [1, 399])
+def test_programs_of_a_row_run_in_step(is_constant, n, num_programs):
+    x = np.random.default_rng(n + 50).standard_normal(20_000).astype(np.float32)
+    out, expected = np.zeros_like(x), np.zeros_like(x)
+    flat[(num_programs,)](x, out, n, 3, x.size, IS_CONSTANT=is_constant, B=16)
+    length = 40 if is_constant else n
+    programs = np.arange(num_programs)[:, None]
+    row, page = (programs // abs(rows) * np.sign(length) for rows in (length, length * 3))
+    at = row * length * 16 + np.arange(16) * length + programs % abs(length)
+    mask = (at >= 0) & (at < x.size)
+    expected[at[mask]] = (x[np.where(mask, at, 0)] * page.astype(np.float32) + programs)[mask]
+    np.testing.assert_allclose(out, expected, rtol=1e-6, atol=1e-4)
+
+
+def test_rows_are_found():
+    x = np.zeros(640, np.float32)
+    text = generic_asm(compile_for("cpu", flat, x, x, 40, 3, 640, IS_CONSTANT=False, B=16), "ttir")
+    assert "arith.minsi" in text and "tt.get_num_programs" in text

@@ -10,6 +10,8 @@ the line again: sums over the columns of 1000 x 777 took ten times as long as to
 all of them that are in the grid (`is_there`), the others do nothing. Programs come in no order; those that are in some
 order with others, print or assert are left alone, and so are those that multiply matrices, or whose loops do not run
 equally often.
+
+    p % n + (p // n * m + i) * n            programs of one row of n
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.program_variance import varying_values
-from deuteron.ir.arith import CmpIOp
+from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, effects_inside
 from deuteron.ir.nested import nested_ops
@@ -62,21 +64,33 @@ def _only_loads_and_stores(func: FuncOp) -> bool:
 
 
 def _group(func: FuncOp) -> None:
-    axes = {op.axis.value.data for op in nested_ops(func, GetProgramIdOp)}
-    lifts = [Lift(axis, _count(func), varying_values(func, axis)) for axis in sorted(axes)]
-    chosen = _most_gained(func, lifts)
+    chosen = _most_gained(func, list(_lifts(func)))
     if chosen is not None and chosen.can_lift(func, MAX_TILE_ELEMENTS):
         _lift_body(func, chosen)
+
+
+def _lifts(func: FuncOp) -> Iterator[Lift]:
+    """Those of programs along each axis; then those of programs of one row."""
+    count = _count(func)
+    for axis in sorted({op.axis.value.data for op in nested_ops(func, GetProgramIdOp)}):
+        yield Lift(axis, count, varying_values(func, axis))
+    for axis, row in dict.fromkeys(_rows(func, count)):
+        yield Lift(axis, count, varying_values(func, axis, row), row)
+
+
+def _rows(func: FuncOp, least: int) -> Iterator[tuple[int, SSAValue]]:
+    """The axes whose ids have a remainder by an argument, or by a number that is not small, and that."""
+    for op in nested_ops(func, arith.RemSIOp):
+        is_long = (constant_value(op.rhs) or 0) >= least or op.rhs in func.args
+        if isinstance(op.lhs.owner, GetProgramIdOp) and op.rhs.type == i32 and is_long:
+            yield op.lhs.owner.axis.value.data, op.rhs
 
 
 def _lift_body(func: FuncOp, lift: Lift) -> None:
     *ops, last = func.body.block.ops
     builder = Builder.before(last)
-    first_of_group = builder.value(GetProgramIdOp(lift.axis))
-    place = builder.value(arith.AndIOp(first_of_group, builder.constant(lift.count - 1, i32)))
-    is_first = builder.value(CmpIOp(place, builder.constant(0, i32), "eq"))
     body = Block()
-    builder.insert(scf.IfOp(is_first, [], Region(body)))
+    builder.insert(scf.IfOp(lift.is_first(builder), [], Region(body)))
     with builder.at(body):
         lift.lift(ops, builder)
         builder.insert(scf.YieldOp())
@@ -87,7 +101,7 @@ def _lift_body(func: FuncOp, lift: Lift) -> None:
 
 def _count(func: FuncOp) -> int:
     """How many programs have a row of the narrowest elements."""
-    return ROW_BYTES // min(_width(op) for op in _accesses(func))
+    return ROW_BYTES // min(map(_width, _accesses(func)), default=ROW_BYTES)
 
 
 def _width(op: LoadOp | StoreOp) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from deuteron.analysis.program_variance import is_in_branch
+from deuteron.analysis.program_variance import is_in_branch, is_program_id, is_row_number
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import HINTS
@@ -28,16 +28,17 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp, UnsplatOp
 from deuteron.ir.ttg.inference import is_elementwise
-from deuteron.ir.types import element_type_of, is_block_pointer, num_elements_of, shape_of, tile
+from deuteron.ir.types import element_type_of, i32, is_block_pointer, num_elements_of, shape_of, tile
 
 
 @dataclass(frozen=True)
 class Lift:
-    """So many programs along an axis, between which some values vary."""
+    """So many programs along an axis, between which some values vary; `row`: all of them in one row of so many."""
 
     axis: int
     count: int
     varying: set[SSAValue]
+    row: SSAValue | None = None
 
     def can_lift(self, func: FuncOp, most_elements: int) -> bool:
         """Whether all that varies can have one more dimension, in tiles of at most so many elements."""
@@ -56,6 +57,21 @@ class Lift:
             return True
         return not (self.varying.isdisjoint(op.operands) and self.varying.isdisjoint(op.results))
 
+    def is_first(self, b: Builder) -> SSAValue:
+        """Whether a program does the work of those after it."""
+        place = self.place_in_row(b, b.value(GetProgramIdOp(self.axis)))
+        in_group = b.value(arith.AndIOp(place, b.constant(self.count - 1, i32)))
+        return b.value(CmpIOp(in_group, b.constant(0, i32), "eq"))
+
+    def place_in_row(self, b: Builder, program: SSAValue) -> SSAValue:
+        return program if self.row is None else b.value(arith.RemSIOp(program, self.row_length(b)))
+
+    def row_length(self, b: Builder) -> SSAValue:
+        """It counts without its sign, as in remainders."""
+        number = constant_value(self.row)
+        row = self.row if number is None else b.constant(number, i32)
+        return b.value(arith.MaxSIOp(row, b.value(arith.SubiOp(b.constant(0, i32), row))))
+
     def lift(self, ops: Iterable[Operation], builder: Builder) -> None:
         """Build what lifted programs do of what one does."""
         _Lifted(self, builder).ops(ops)
@@ -69,17 +85,19 @@ class _Lifted:
         self._values: dict[SSAValue, SSAValue] = {}
         self._first = builder.value(GetProgramIdOp(lift.axis))
         self._places = builder.value(MakeRangeOp(0, lift.count))
-        self._program_id = self._lifted_id()
-        self._is_there = self._compared_with_grid()
+        self._is_there = builder.value(CmpIOp(self._places, self._splatted(self._num_left()), "slt"))
 
-    def _lifted_id(self) -> SSAValue:
-        return self._builder.value(arith.AddiOp(self._splatted(self._first), self._places))
+    def _num_left(self) -> SSAValue:
+        """How many programs there are from the first on, in the grid and in a row: what is left does not overflow."""
+        b, lift = self._builder, self._lift
+        count = b.value(arith.SubiOp(b.value(GetNumProgramsOp(lift.axis)), self._first))
+        if lift.row is None:
+            return count
+        in_row = b.value(arith.SubiOp(lift.row_length(b), lift.place_in_row(b, self._first)))
+        return b.value(arith.MinSIOp(count, in_row))
 
-    def _compared_with_grid(self) -> SSAValue:
-        """In this way nothing overflows."""
-        b = self._builder
-        count = b.value(arith.SubiOp(b.value(GetNumProgramsOp(self._lift.axis)), self._first))
-        return b.value(CmpIOp(self._places, self._splatted(count), "slt"))
+    def _from(self, first: SSAValue) -> SSAValue:
+        return self._builder.value(arith.AddiOp(self._splatted(first), self._places))
 
     def _splatted(self, scalar: SSAValue) -> SSAValue:
         return self._builder.value(SplatOp(scalar, (self._lift.count,)))
@@ -90,6 +108,10 @@ class _Lifted:
                 self._op(op)
 
     def _op(self, op: Operation) -> None:
+        if is_row_number(op, self._lift.axis, self._lift.row):
+            divisor = self._values.get(op.rhs, op.rhs)
+            self._enter(op, [self._builder.value(arith.DivSIOp(self._first, divisor))])
+            return
         if not any(map(self._lift._varies, nested_ops(op))):
             self._builder.insert(op.clone(self._values))
             return
@@ -154,7 +176,13 @@ class _Lifted:
         return self._builder.insert(lifted).results
 
     def _id(self, op: GetProgramIdOp) -> Sequence[SSAValue]:
-        return [self._program_id]
+        return [self._from(self._first)]
+
+    def _remainder(self, op: arith.RemSIOp) -> Sequence[SSAValue]:
+        """That by the length of a row counts on, as the id does."""
+        if op.rhs is not self._lift.row or not is_program_id(op.lhs, self._lift.axis):
+            return self._elementwise(op)
+        return [self._from(self._lift.place_in_row(self._builder, self._first))]
 
     def _splat(self, op: SplatOp) -> Sequence[SSAValue]:
         return [self._of(op.src, shape_of(op.result.type))]
@@ -270,6 +298,7 @@ def _always(lift: Lift, op: Operation) -> bool:
 
 _RULES: Mapping[type[Operation], Callable[[_Lifted, Operation], Sequence[SSAValue]]] = {
     GetProgramIdOp: _Lifted._id,
+    arith.RemSIOp: _Lifted._remainder,
     SplatOp: _Lifted._splat,
     UnsplatOp: _Lifted._unsplat,
     TransOp: _Lifted._trans,
