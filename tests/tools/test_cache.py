@@ -101,6 +101,20 @@ def test_a_damaged_entry_is_not_exported_and_not_imported(folder, tmp_path, monk
     assert listed() == [KEYS[0]]
 
 
+@pytest.mark.parametrize(
+    "options, which",
+    [
+        (["--kernel", "ad"], "there is no kernel 'ad' in the cache, FOLDER. Did you mean 'add'?"),
+        (["--kernel", "add", "--target", "cuda:90"], "there is no kernel 'add' for cuda:90 in the cache, FOLDER."),
+        (["--target", "cuda:90"], "there is no kernel for cuda:90 in the cache, FOLDER."),
+    ],
+)
+def test_nothing_to_export_is_an_error(folder, tmp_path, options, which):
+    found = CliRunner().invoke(main, ["cache", "export", str(tmp_path / "a.tar.gz"), *options])
+    assert found.exit_code == 1 and not (tmp_path / "a.tar.gz").exists()
+    assert found.output == f"error: {which.replace('FOLDER', str(folder))}\n"
+
+
 def test_what_is_no_archive_is_refused(folder, tmp_path):
     (tmp_path / "text").write_text("text")
     found = CliRunner().invoke(main, ["cache", "import", str(tmp_path / "text")])

@@ -21,7 +21,7 @@ import click
 
 from deuteron.compiler.cache_contents import Stored, contents, export_entries, import_entries
 from deuteron.compiler.eviction import StoredFile, remove
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 from deuteron.settings import settings
 from deuteron.tools.command import Command
 
@@ -105,11 +105,22 @@ def clear(kernel: str | None, target: str | None, unused: float | None) -> None:
 @_filtered
 def export(file: Path, kernel: str | None, target: str | None) -> None:
     """Write the kernels into FILE, an archive (.tar.gz), for `deuteron cache import`."""
+    chosen = [stored for stored in _chosen(kernel, target) if stored.is_kernel]
+    if not chosen:
+        raise UsageError(_nothing_to_export(kernel, target))
     try:
-        num_written = export_entries(_chosen(kernel, target), file)
+        num_written = export_entries(chosen, file)
     except OSError as error:
         raise UsageError(f"'{file}' cannot be written: {error.strerror or error}") from error
     click.echo(f"exported {num_written} kernels, {_size(file.stat().st_size)}")
+
+
+def _nothing_to_export(kernel: str | None, target: str | None) -> str:
+    which = f" '{kernel}'" if kernel else ""
+    of_target = f" for {target}" if target else ""
+    names = {stored.name for stored in _all() if stored.is_kernel}
+    advice = suggest(kernel, names) if kernel and kernel not in names else ""
+    return f"there is no kernel{which}{of_target} in the cache, {settings.cache_dir}.{advice}"
 
 
 @command.command("import", cls=Command)
