@@ -47,6 +47,8 @@ def test_value(text: str, value: tuple[int, int, int]):
         ("M ** 2", "1:3", "'**' is not expected here"),
         ("M if N else 1", "1:3", "'if' is not expected here"),
         ("M.x", "1:2", "'.' is not expected here"),
+        ("triton.cdiv(M, N)", "1:1", "'triton' is not expected here: a grid has whole numbers, the kernel's"),
+        ("M, lambda meta: 1", "1:4", "'lambda' is not expected here: a grid has whole numbers"),
         ("M[0]", "1:2", "'[' is not expected here"),
         ("0.5", "1:1", "'0.5' is not expected here"),
         ("128u", "1:1", "'128u' is not expected here"),

@@ -114,6 +114,20 @@ def test_relative_imports_outside_of_packages(tmp_path: Path):
     assert "'scale.py' has relative imports, and its folder is no package (it has no __init__.py)" in result.stderr
 
 
+def test_a_file_whose_imports_begin_further_up(tmp_path: Path):
+    folder = tmp_path / "pkg"
+    folder.mkdir()
+    (folder / "parts.py").write_text(HELPER)
+    (folder / "scale.py").write_text(KERNEL.format(source="pkg.parts"))
+    result = compile_scale(folder, "scale.py")
+    assert result.returncode == 1
+    assert (
+        f"cannot import 'scale.py': ModuleNotFoundError: No module named 'pkg'. It is in '{tmp_path}': Python imports "
+        'this file from there as the module pkg.scale. Say -m pkg.scale, in deuteron.toml module = "pkg.scale"\n'
+    ) in result.stderr
+    assert compile_scale(tmp_path, "-m", "pkg.scale").returncode == 0
+
+
 def test_a_module_that_does_not_exist(tmp_path: Path):
     result = compile_scale(tmp_path, "-m", "nothing.there")
     assert result.returncode == 1

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import NamedTuple
 
 from deuteron.aot.option_text import OptionText
@@ -231,6 +232,8 @@ class _Parser:
             return Name(token.text)
         if token.text in self.scope.refused:
             raise self.error(self.scope.refused[token.text], token)
+        if self.token.text == "." or iskeyword(token.text):  # triton.cdiv(n, BLOCK), lambda meta: ...
+            raise self.unexpected(token)
         known = ", ".join(sorted(self.scope.names())) or "there are none"
         raise self.error(f"unknown name '{token.text}': the kernel's whole parameters are {known}", token)
 

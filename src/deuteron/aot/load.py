@@ -126,7 +126,8 @@ def _importing(path: Path | ModuleName, folder: Path) -> Iterator[None]:
     except DeuteronError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(f"cannot import '{path}': {_described(error)}", _place(error, path)) from error
+        described = f"{_described(error)}{_found_above(error, path)}"
+        raise UsageError(f"cannot import '{path}': {described}", _place(error, path)) from error
     finally:
         sys.path.remove(entry)
 
@@ -142,6 +143,21 @@ def unwrapped(value: Any) -> Function | None:
 
 def _described(error: BaseException) -> str:
     return " ".join("".join(traceback.format_exception_only(error)[-1:]).split())
+
+
+def _found_above(error: BaseException, path: Path | ModuleName) -> str:
+    """Where the module is that was not found, if a folder above that of the file has it, and the name to import by."""
+    if not isinstance(error, ModuleNotFoundError) or isinstance(path, ModuleName) or not error.name:
+        return ""
+    missing = Path(*error.name.split("."))
+    for folder in path.absolute().parent.parents:
+        if (folder / missing).is_dir() or (folder / missing).with_suffix(".py").is_file():
+            name = ".".join(path.absolute().relative_to(folder).with_suffix("").parts)
+            return (
+                f". It is in '{folder}': Python imports this file from there as the module {name}. "
+                f'Say -m {name}, in deuteron.toml module = "{name}"'
+            )
+    return ""
 
 
 def _place(error: BaseException, path: Path | ModuleName) -> Location | None:
