@@ -29,6 +29,7 @@ from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_strips, open_strips
 from deuteron.backend.cpu.emitter import Emitter
+from deuteron.backend.cpu.floating_environment import enter_environment, leave_environment
 from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import rounded
@@ -65,6 +66,7 @@ from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.pieces import cut_into_pieces
+from deuteron.backend.llvm.targets import architecture_of
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute, user_location
@@ -136,7 +138,7 @@ def lower_module(
         *(symbol, plan.function, is_controlled, num_spans, uses_tiles, has_atomics),
         *(streams, reuses, target.cache_bytes, work, order, busy),
     )
-    _emit_entry(llvm_module, entry, options.has_lines)
+    _emit_entry(llvm_module, entry, architecture_of(cpu), options.has_lines)
     ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     line = _line_of(waiting[0]) if waiting else 0
@@ -233,7 +235,7 @@ class Entry:
     busy: Stride
 
 
-def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
+def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool) -> None:
     """The external function: the loop over programs. With lines it has one, since the program becomes part of it.
 
     Tiles are configured once for all of them: a kernel calls nothing but printf, which leaves them as they are.
@@ -245,6 +247,7 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     location = user_location(entry.function.location) if has_lines else None
     if location:
         b.set_debug_location(module.debug_location(b, location.file, location.line, location.column))
+    callers = enter_environment(b, architecture)
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), entry.num_spans) if entry.is_controlled else zero("ptr")
@@ -268,6 +271,7 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     if entry.uses_tiles:
         emit_release(b)
     fence_streams(b, streams)
+    leave_environment(b, callers)
     b.ret()
 
 

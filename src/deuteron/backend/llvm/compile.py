@@ -31,7 +31,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from deuteron.backend.llvm.intrinsics import PROBES
+from deuteron.backend.llvm.intrinsics import EVERY_AARCH64, PROBES, Probe
 from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.pass_managers import freed
@@ -90,9 +90,14 @@ def external_symbols(assembly: str) -> frozenset[str]:
 @cache
 def has_intrinsic(name: str, cpu: str, features: str) -> bool:
     """Whether code for a CPU may call an intrinsic of its family (`intrinsics.py`)."""
+    if architecture_of(cpu) == "aarch64":
+        return name in EVERY_AARCH64
     probe = PROBES.get(name)
-    if probe is None or architecture_of(cpu) != "x86_64":
-        return False
+    return probe is not None and _is_found(probe, cpu, features)
+
+
+@cache
+def _is_found(probe: Probe, cpu: str, features: str) -> bool:
     llir = optimise(probe.llir, cpu, features, 1) if probe.is_optimised else probe.llir
     return probe.instruction.search(emit_assembly(llir, cpu, features, 1)) is not None
 

@@ -25,6 +25,9 @@ VPERMI2PS = "llvm.x86.avx512.vpermi2var.ps.512"
 FPCLASSPS = "llvm.x86.avx512.fpclass.ps.512"
 CVTNEPS2BF16, CVTNE2PS2BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512", "llvm.x86.avx512bf16.cvtne2ps2bf16.512"
 PAUSE = "llvm.x86.sse2.pause"
+STMXCSR, LDMXCSR = "llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"
+GET_FPCR, SET_FPCR = "llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr"
+EVERY_AARCH64 = frozenset((GET_FPCR, SET_FPCR))
 TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
 
@@ -102,7 +105,7 @@ PROBES = {
     TDPBF16PS: _feature_probe("amx-bf16"),
     TDPBSSD: _feature_probe("amx-int8"),
     TDPFP16PS: _feature_probe("amx-fp16"),
-    PAUSE: Probe(_SSE2_PROBE, re.compile(r"addsd\t")),
+    **dict.fromkeys((PAUSE, STMXCSR, LDMXCSR), Probe(_SSE2_PROBE, re.compile(r"addsd\t"))),
     **dict.fromkeys(
         (SCALEF_PS, SCALEF_PD, GETEXP_PS, GETMANT_PS, VPERMI2PS, FPCLASSPS),
         Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm")),
