@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.ir.arith import constant_value
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -43,10 +44,24 @@ def _made_varying(op: Operation, axis: int, varying: set[SSAValue]) -> Sequence[
 
 
 def is_row_number(op: Operation, axis: int, row: SSAValue | None) -> bool:
-    """Whether an op numbers rows of so many programs along an axis, or several such rows together."""
+    """Whether an op numbers rows of so many programs along an axis, or several such rows together, if their product
+    does not overflow.
+    """
     if row is None or not isinstance(op, arith.DivSIOp) or not is_program_id(op.lhs, axis):
         return False
-    return op.rhs is row or (isinstance(op.rhs.owner, arith.MuliOp) and row in op.rhs.owner.operands)
+    return row in factors_of(op.rhs) and all(_is_known(factor) for factor in factors_of(op.rhs))
+
+
+def factors_of(value: SSAValue) -> list[SSAValue]:
+    """Of a product, or the value itself."""
+    if not isinstance(value.owner, arith.MuliOp):
+        return [value]
+    return [factor for operand in value.owner.operands for factor in factors_of(operand)]
+
+
+def _is_known(value: SSAValue) -> bool:
+    """Whether it is known before a kernel begins."""
+    return constant_value(value) is not None or isinstance(value.owner, Block)
 
 
 def is_program_id(value: SSAValue, axis: int) -> bool:

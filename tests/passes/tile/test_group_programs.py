@@ -147,3 +147,26 @@ def test_rows_are_found():
     x = np.zeros(640, np.float32)
     text = generic_asm(compile_for("cpu", flat, x, x, 40, 3, 640, IS_CONSTANT=False, B=16), "ttir")
     assert "arith.minsi" in text and "tt.get_num_programs" in text
+
+
+@deuteron.jit
+def channels(x, o, n, m, B: tl.constexpr):
+    p = tl.program_id(0)
+    at = (p // n % m * B + tl.arange(0, B)) * 40 + p % n
+    tl.store(o + p, tl.sum(tl.load(x + at, mask=(at >= 0) & (at < 4096), other=0.0), 0) + p // (n * m) + p % n)
+
+
+@pytest.mark.parametrize(
+    ("n", "m"), [(40, 2), (33, 1), (-40, 2), (1, 5), (0, 3), (-(2**31), 1), (2**30 + 1, 4), (3, -1431655765)]
+)
+def test_rows_of_no_programs_and_products_that_overflow(n, m, monkeypatch):
+    """Of the last three `n * m` is -2**31, 4 and 1, of which rows are no parts."""
+    x, results = np.arange(4096, dtype=np.float32), []
+    text = generic_asm(compile_for("cpu", channels, x, x, n, m, B=16), "ttir")
+    assert "arith.andi" in text and "tt.get_num_programs" in text
+    for is_interpreted in (False, True):
+        monkeypatch.setenv("DEUTERON_INTERPRET", str(int(is_interpreted)))
+        o = np.full(200, np.nan, np.float32)
+        deuteron.jit(channels.fn)[(200,)](x, o, n, m, B=16)
+        results.append(o)
+    np.testing.assert_array_equal(*results)

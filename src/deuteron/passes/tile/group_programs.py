@@ -26,7 +26,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
-from deuteron.analysis.program_variance import varying_values
+from deuteron.analysis.program_variance import is_row_number, varying_values
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, effects_inside
@@ -75,7 +75,8 @@ def _lifts(func: FuncOp) -> Iterator[Lift]:
     for axis in sorted({op.axis.value.data for op in nested_ops(func, GetProgramIdOp)}):
         yield Lift(axis, count, varying_values(func, axis))
     for axis, row in dict.fromkeys(_rows(func, count)):
-        yield Lift(axis, count, varying_values(func, axis, row), row)
+        divisors = dict.fromkeys(op.rhs for op in nested_ops(func, arith.DivSIOp) if is_row_number(op, axis, row))
+        yield Lift(axis, count, varying_values(func, axis, row), row, tuple(divisors))
 
 
 def _rows(func: FuncOp, least: int) -> Iterator[tuple[int, SSAValue]]:

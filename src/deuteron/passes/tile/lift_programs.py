@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from deuteron.analysis.program_variance import is_in_branch, is_program_id, is_row_number
+from deuteron.analysis.program_variance import factors_of, is_in_branch, is_program_id, is_row_number
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import HINTS
@@ -33,12 +34,15 @@ from deuteron.ir.types import element_type_of, i32, is_block_pointer, num_elemen
 
 @dataclass(frozen=True)
 class Lift:
-    """So many programs along an axis, between which some values vary; `row`: all of them in one row of so many."""
+    """So many programs along an axis, between which some values vary; `row`: all of them in one row of so many, where
+    `divisors` number rows.
+    """
 
     axis: int
     count: int
     varying: set[SSAValue]
     row: SSAValue | None = None
+    divisors: tuple[SSAValue, ...] = ()
 
     def can_lift(self, func: FuncOp, most_elements: int) -> bool:
         """Whether all that varies can have one more dimension, in tiles of at most so many elements."""
@@ -67,14 +71,30 @@ class Lift:
         return program if self.row is None else b.value(arith.RemSIOp(program, self.row_length(b)))
 
     def row_length(self, b: Builder) -> SSAValue:
-        """It counts without its sign, as in remainders."""
-        number = constant_value(self.row)
-        row = self.row if number is None else b.constant(number, i32)
-        return b.value(arith.MaxSIOp(row, b.value(arith.SubiOp(b.constant(0, i32), row))))
+        """It counts without its sign, as in remainders. Programs stay alone where it is no number of them, or a divisor
+        no multiple of it, as a product that overflows.
+        """
+        zero, row = b.constant(0, i32), _again(b, self.row)
+        length = b.value(arith.MaxSIOp(row, b.value(arith.SubiOp(zero, row))))
+        are_rows = b.value(CmpIOp(length, zero, "sgt"))
+        for divisor in self.divisors:
+            rest = b.value(arith.RemSIOp(reduce(_product(b), (_again(b, one) for one in factors_of(divisor))), row))
+            are_rows = b.value(arith.AndIOp(are_rows, b.value(CmpIOp(rest, zero, "eq"))))
+        return b.value(SelectOp(are_rows, length, b.constant(1, i32)))
 
     def lift(self, ops: Iterable[Operation], builder: Builder) -> None:
         """Build what lifted programs do of what one does."""
         _Lifted(self, builder).ops(ops)
+
+
+def _again(b: Builder, value: SSAValue) -> SSAValue:
+    """An argument, or a constant once more."""
+    number = constant_value(value)
+    return value if number is None else b.constant(number, value.type)
+
+
+def _product(b: Builder) -> Callable[[SSAValue, SSAValue], SSAValue]:
+    return lambda left, right: b.value(arith.MuliOp(left, right))
 
 
 class _Lifted:
@@ -182,7 +202,7 @@ class _Lifted:
         """That by the length of a row counts on, as the id does."""
         if op.rhs is not self._lift.row or not is_program_id(op.lhs, self._lift.axis):
             return self._elementwise(op)
-        return [self._from(self._lift.place_in_row(self._builder, self._first))]
+        return [self._from(self._builder.value(arith.RemSIOp(self._first, _again(self._builder, self._lift.row))))]
 
     def _splat(self, op: SplatOp) -> Sequence[SSAValue]:
         return [self._of(op.src, shape_of(op.result.type))]
