@@ -123,18 +123,18 @@ def in_columns(
 
 
 def transposing_blocked(
-    shape: tuple[int, int], num_warps: int, read_along: int, vector: int, depth: int, warp_size: int = 32
+    shape: tuple[int, int], num_warps: int, read_along: int, vector: int, depth: int, apart: int, warp_size: int = 32
 ) -> LinearLayout:
     """Blocks of `vector` elements, in the dimension in which a tile is read, times `depth` in the other one, in which
-    its elements are neighbours where it is stored. Four lanes along that one keep banks of shared memory apart, the
-    others read on.
+    its elements are neighbours where it is stored. So many lanes along that one keep banks of shared memory `apart`,
+    the others read on.
     """
     order = [1 - read_along, read_along]
     size_per_thread = [depth, depth]
     size_per_thread[read_along] = vector
     remaining = [max(extent // size, 1) for extent, size in zip(shape, size_per_thread, strict=True)]
     threads = [1, 1]
-    threads[order[0]] = min(4, remaining[order[0]])
+    threads[order[0]] = min(apart, remaining[order[0]])
     threads[read_along] = min(warp_size // threads[order[0]], remaining[read_along])
     threads[order[0]] = warp_size // threads[read_along]
     remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]

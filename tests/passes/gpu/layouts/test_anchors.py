@@ -52,8 +52,9 @@ def test_operands_that_are_not_contiguous_along_k(rng, dtype, k, num_warps, stor
 @pytest.mark.parametrize("shape", [(32, 128), (128, 32), (4, 8), (16, 256), (2, 1024)])
 @pytest.mark.parametrize("read_along", [0, 1])
 @pytest.mark.parametrize("num_warps", [1, 8])
-def test_every_element_has_a_place(shape, read_along, num_warps):
-    layout = transposing_blocked(shape, num_warps, read_along, min(4, shape[read_along]), 2)
+@pytest.mark.parametrize("apart", [1, 2, 4])
+def test_every_element_has_a_place(shape, read_along, num_warps, apart):
+    layout = transposing_blocked(shape, num_warps, read_along, min(4, shape[read_along]), 2, apart)
     places = {
         layout(**{REGISTER: register, LANE: lane, WARP: warp})
         for register in range(layout.in_size(REGISTER))

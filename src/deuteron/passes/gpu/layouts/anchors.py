@@ -42,6 +42,9 @@ from deuteron.passes.gpu.layouts.computed_operands import neighbours_along_k
 
 AnyDot = DotOp | SlicedDotOp | WarpGroupDotOp
 WORD_BYTES = 4
+# Of a tile that is transposed on its way to shared memory. Where each reads one element, and rows begin anywhere, all
+# read on: what eight lanes read then begins and ends within a sector.
+LANES_APART = 4
 
 
 def default_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
@@ -84,7 +87,8 @@ def memory_layout(
     if len(shape) == 2 and stored_along not in (None, fast):
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
-        return transposing_blocked(shape, config.num_warps, fast, vector, depth, config.machine.warp_size)
+        apart = LANES_APART if vector > 1 else 1
+        return transposing_blocked(shape, config.num_warps, fast, vector, depth, apart, config.machine.warp_size)
     held = min(MAX_BYTES // size, busy, shape[fast]) if is_gathered else vector
     if held > vector and _is_gathered_in_half(pointer, fast, held, vector, info):
         vector = held
