@@ -173,7 +173,7 @@ class ISA(ABC):
         return b.intrinsic(name, type, x, overloads=(type, x.type))
 
     def opaque(self, b: Builder, value: Value) -> Value:
-        """An i64 of which LLVM is to know nothing."""
+        """An i32 or i64 of which LLVM is to know nothing."""
         return value
 
 

@@ -258,3 +258,30 @@ def test_columns_by_quotients_are_neighbours_in_iterations_ahead(rng, target, be
     emulate(folded, a, b, out, 144, 48, 32, BEGINS=begins, target=target, num_stages=3)
     rows = a.transpose(1, 0, 2).reshape(64, 144)[:, 32 * begins :].astype(np.float32)
     np.testing.assert_array_equal(out, rows @ b[32 * begins :].astype(np.float32))
+
+
+@deuteron.jit
+def odd(a, b, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, BM) % M, tl.arange(0, BN) % N, tl.arange(0, BK)
+    a_ptrs, b_ptrs = a + (m[:, None] * K + k[None, :]), b + (k[:, None] * N + n[None, :])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a_ptrs, mask=k[None, :] < K - start, other=0.0)
+        y = tl.load(b_ptrs, mask=k[:, None] < K - start, other=0.0)
+        acc = tl.dot(x, y, acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    tl.store(out + tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :], acc)
+
+
+@pytest.mark.parametrize(("blocks", "warps", "ahead"), [
+    ((64, 64, 32), 4, 2),
+    ((64, 128, 32), 4, 2),
+    ((128, 128, 32), 8, 2),
+    ((128, 128, 32), 4, 0),
+    ((128, 256, 64), 8, 0),
+])  # fmt: skip
+def test_all_that_is_not_copied_goes_into_registers_or_nothing(blocks, warps, ahead):
+    sizes = dict(zip(("BM", "BN", "BK"), blocks, strict=True))
+    text = compiled(odd, X, X, SUM, 1001, 999, 777, target="cuda:90", num_warps=warps, **sizes)
+    assert text[: text.index('"scf.for"')].count('"tt.load"') == ahead

@@ -149,7 +149,8 @@ class PTX(ISA):
         return super().float_to_integer(b, x, type, is_signed)
 
     def opaque(self, b: Builder, value: Value) -> Value:
-        return b.assembly(Touches.NOTHING, "i64", "mov.b64 $0, $1;", "=l,l", value)
+        bits, letter = bit_width(value.type), "l" if value.type == "i64" else "r"
+        return b.assembly(Touches.NOTHING, value.type, f"mov.b{bits} $0, $1;", f"={letter},{letter}", value)
 
 
 def _narrow_integer(b: Builder, x: Value, bits: int, is_signed: bool) -> Value:

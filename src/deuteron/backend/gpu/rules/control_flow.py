@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.backend.gpu.advanced_pointers import advanced, as_offsets, as_pointers, steps_of_pointers
+from deuteron.backend.gpu.advanced_pointers import advanced, advances_of, as_offsets, as_pointers
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.neighbours import distinct, spread
@@ -70,14 +70,14 @@ def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *i
     block = op.body.block
     stays_rolled = ROLLED in op.attributes or _has_any(block, DOTS)
     metadata = ctx.module.rolled_loop() if stays_rolled else ""
-    steps = steps_of_pointers(ctx, op, initial) if _has_any(block, BESIDE_DOTS) else {}
-    entering, values = as_offsets(initial, steps), block.args[1:]
+    advances = advances_of(ctx, op, initial) if _has_any(block, BESIDE_DOTS) else {}
+    entering, values = as_offsets(initial, advances), block.args[1:]
     flat = _flat(ctx, values, entering)
     with ctx.b.loop(start, stop, step, flat, block.args[0].name_hint or "i", metadata) as loop:
         carried = _unflat(ctx, values, entering, loop.carried)
-        following = ctx.run(block, [loop.index, *as_pointers(ctx, op, initial, carried, steps)])
-        loop.next(*_flat(ctx, values, advanced(ctx.b, carried, following, steps)))
-    return as_pointers(ctx, op, initial, _unflat(ctx, values, entering, loop.results), steps)
+        following = ctx.run(block, [loop.index, *as_pointers(ctx, op, initial, carried, advances)])
+        loop.next(*_flat(ctx, values, advanced(ctx.b, carried, following, advances)))
+    return as_pointers(ctx, op, initial, _unflat(ctx, values, entering, loop.results), advances)
 
 
 def _has_any(block: Block, kinds: tuple[type[Operation], ...]) -> bool:

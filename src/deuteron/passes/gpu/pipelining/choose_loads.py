@@ -6,7 +6,7 @@
     few elements that no dot reads, in a loop of dots by mma.sync, or
     that go through shared memory beside wgmma anyway                  copied
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
-                                                                       into registers, if they are few
+                                                                       into registers, if these have room for all
     load -> address or mask of one of these                            into registers, further ahead (address_loads.py)
     volatile; a store to the same argument, an atomic in the loop      stays, and so do those that depend on it
 
@@ -16,11 +16,12 @@ is left with a remark that says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.points_to import Targets
 from deuteron.analysis.aliasing.written_arguments import (
     could_be_apart,
@@ -29,6 +30,7 @@ from deuteron.analysis.aliasing.written_arguments import (
     written_before_barriers,
 )
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.loop_registers import ROOM, distinct_addresses, registers_held, registers_under_way
 from deuteron.ir.around import loops_around
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
@@ -36,10 +38,8 @@ from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
-from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import byte_width_of, is_tile
-from deuteron.layout.linear import REGISTER
-from deuteron.machine.gpu import GPU, GPUConfig
+from deuteron.ir.types import is_tile
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 from deuteron.passes.gpu.pipelining.loads_into_registers import loads_into_registers
@@ -51,8 +51,13 @@ from deuteron.passes.gpu.rings.buffered_loads import (
     obstacle_to_copies,
 )
 
-# Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
-MAX_PREFETCHED_BYTES = 128
+# Registers of a thread that are always there for what is under way to it in one iteration. Not measured.
+FEW = 8
+# Of an address, as much as ptxas does not compute again. With 0.8 of the registers filled so, products of odd sizes
+# had 0.7 to 0.9 of the speed without loads ahead, with 0.72 they had 1.05 to 1.4.
+REGISTERS_PER_ADDRESS = 1 / 2
+# What the addresses of loads depend on: 32 registers. Not measured.
+MAX_BYTES_OF_ADDRESSES = 128
 # Registers of a thread, of what no dot reads: scales of rows or columns. Not measured.
 MAX_REGISTERS_BESIDE_DOTS, REGISTER_BYTES = 8, 4
 IN_BRANCH = "it is in a branch"
@@ -79,16 +84,21 @@ class ChosenLoads:
         return found
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, config: GPUConfig) -> ChosenLoads:
     written = written_arguments(loop) | written_before_barriers(loop)
     addresses = AddressLoads(loop, lambda load, _: None if could_be_apart(load, written) else STORED)
-    chosen, room = ChosenLoads(addresses), _Room(addresses)
+    chosen, room = ChosenLoads(addresses), _RoomOfAddresses(addresses)
     candidates = list(_candidates(loop, addresses, written, also_without_dot))
     sources = set().union(*map(addresses.sources, candidates))
-    for load in candidates:
-        one = BufferedLoad.of(load, info)
-        obstacle = OF_ADDRESS if load in sources else obstacle_to_copies(one, info, machine)
-        too_many = room.take(load, obstacle is not None)
+    buffered = [BufferedLoad.of(load, info) for load in candidates]
+    obstacles = {
+        one.load: OF_ADDRESS if one.load in sources else obstacle_to_copies(one, info, config.machine)
+        for one in buffered
+    }
+    crowd = _crowd_of(loop, obstacles, info, config)
+    for one in buffered:
+        load, obstacle = one.load, obstacles[one.load]
+        too_many = (crowd if obstacle is not None else None) or room.take(load)
         if too_many is not None:
             reason = f"{obstacle}, and {too_many}" if obstacle is not None else too_many
             remark(load, Kind.NOT_AHEAD, reason, bytes_per_thread=_bytes_per_thread(load))
@@ -102,25 +112,38 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool
     return chosen
 
 
-class _Room:
-    """The bytes of a thread that are left for what is loaded ahead, and for what the addresses of it depend on."""
+def _crowd_of(
+    loop: scf.ForOp, obstacles: Mapping[Load, str | None], info: AxisInfoAnalysis, config: GPUConfig
+) -> str | None:
+    """Why registers have no room for all that is not copied, in words. A part of it would be waited for, and the rest
+    as well.
+    """
+    loads = [load for load, obstacle in obstacles.items() if obstacle is not None]
+    loaded = sum(registers_under_way(load.result.type) for load in loads)
+    if loaded <= FEW:
+        return None
+    held = registers_held(loop, TilePolynomials(), {load.result for load in obstacles})
+    addresses = sum(len(distinct_addresses(load.ptr, info.of(load.ptr))) for load in loads)
+    room = int(ROOM * config.registers_per_thread)
+    if held + loaded + REGISTERS_PER_ADDRESS * addresses <= room:
+        return None
+    return f"{loaded} registers for what is loaded ahead, from {addresses} addresses, have no room besides {held}"
+
+
+class _RoomOfAddresses:
+    """The bytes of a thread that are left for what the addresses of loads ahead depend on."""
 
     def __init__(self, addresses: AddressLoads):
-        self._addresses, self._known = addresses, set()
-        self._of_tiles = self._of_addresses = MAX_PREFETCHED_BYTES
+        self._addresses, self._known, self._left = addresses, set(), MAX_BYTES_OF_ADDRESSES
 
-    def take(self, load: Load, is_tile_held: bool) -> str | None:
-        """Take the room for a load, and for its own tile if that is held; else what is too much, in words."""
+    def take(self, load: Load) -> str | None:
+        """Take the room for a load; else what is too much, in words."""
         sources = self._addresses.sources(load) - self._known
-        of_addresses = sum(map(_bytes_per_thread, sources))
-        size = _bytes_per_thread(load) if is_tile_held else 0
-        if size > self._of_tiles:
-            return f"{size} bytes a thread are too many to load ahead"
-        if of_addresses > self._of_addresses:
-            return f"the loads that its address depends on give {of_addresses} bytes a thread, too many to load ahead"
+        size = sum(map(_bytes_per_thread, sources))
+        if size > self._left:
+            return f"the loads that its address depends on give {size} bytes a thread, too many to load ahead"
         self._known |= sources
-        self._of_tiles -= size
-        self._of_addresses -= of_addresses
+        self._left -= size
         return None
 
 
@@ -191,6 +214,4 @@ def _is_exchanged(load: Load) -> bool:
 
 
 def _bytes_per_thread(load: LoadOp) -> int:
-    """An element narrower than a register takes one all the same."""
-    count = layout_of(load.result.type).in_size(REGISTER) if is_tile(load.result.type) else 1
-    return max(byte_width_of(load.result.type), 4) * count
+    return REGISTER_BYTES * registers_under_way(load.result.type)

@@ -14,12 +14,12 @@ predicates. Nor where single words are loaded at quotients, which would be compu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from xdsl.dialects import scf
-from xdsl.dialects.arith import ConstantOp, DivSIOp, DivUIOp, RemSIOp, RemUIOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.arith import DivSIOp, DivUIOp, RemSIOp, RemUIOp
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.access_vectors import access_vectors
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
@@ -34,28 +34,23 @@ from deuteron.analysis.aliasing.written_arguments import (
     written_by,
 )
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.loop_registers import ROOM, registers_held, registers_of
 from deuteron.ir.arith import constant_value
 from deuteron.ir.reached import reached
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import byte_width_of, element_type_of, i1, is_pointer, is_tile
+from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 
-# Of the registers that a thread may have. Addresses, masks and what is computed take the rest: kernels of layer norm
-# backward have 1.1 times what their tiles fill, and 16.
-ROOM = 3 / 4
 # Of an iteration, that do not change in the loop. A convolution of 3 by 3 taps, 4 pixels a thread, has 36:
 # 379 instructions and 128 registers with loads ahead, 246 and 64 without. Wider accesses wait for memory.
 MOST_MASKS, NARROW_BYTES = 16, 4
 QUOTIENTS = (DivSIOp, DivUIOp, RemSIOp, RemUIOp)
-# Their results are in the registers of their operands.
-VIEWS = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
 
 def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> dict[LoadOp, int]:
@@ -78,7 +73,8 @@ def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> di
             remark(load, Kind.NOT_AHEAD, obstacle)
         return {}
     distances = addresses.with_sources(dict.fromkeys(chosen, 1))
-    held, loaded = _held(loop, order.known), sum(_registers(load.result.type) for load in distances)
+    held = registers_held(loop, order.known)
+    loaded = sum(registers_of(load.result.type) for load in distances)
     room = int(ROOM * config.registers_per_thread)
     fits = held + loaded <= room
     for load in distances if loaded else ():
@@ -181,57 +177,3 @@ class _Order:
         answers = [one.meets for one in found]
         meets = True if True in answers else None if None in answers else False
         return Meeting(meets, frozenset(chain.from_iterable(one.equal for one in found)))
-
-
-def _held(loop: scf.ForOp, known: TilePolynomials) -> int:
-    """The registers that tiles fill at once where threads exchange anything, and at the end of an iteration."""
-    block = loop.body.block
-    places = {op: place for place, op in enumerate(block.ops)}
-    exchanges = [place for op, place in places.items() if op.results and not is_flexible(op)]
-    spans = [_span(value, loop, places) for value in _tiles_in(loop) if known.of(value) is None]
-    return max(
-        sum(registers for registers, first, last in spans if first < place <= last)
-        for place in [*exchanges, len(places)]
-    )
-
-
-def _tiles_in(loop: scf.ForOp) -> list[SSAValue]:
-    """The tiles that a loop's body holds, computes or takes from before the loop; indices are computed when needed."""
-    block = loop.body.block
-    made = [result for op in block.ops for result in op.results]
-    taken = [operand for op in loop.body.walk() for operand in op.operands]
-    values = dict.fromkeys([*block.args, *made, *taken])
-    return [value for value in values if is_tile(value.type) and not _is_cheap(value)]
-
-
-def _is_cheap(value: SSAValue) -> bool:
-    """Addresses, with common bases; masks, in registers of their own; constants; views of others."""
-    is_address = is_pointer(element_type_of(value.type)) or element_type_of(value.type) == i1
-    return is_address or isinstance(value.owner, (ConstantOp, *VIEWS))
-
-
-def _span(value: SSAValue, loop: scf.ForOp, places: dict[Operation, int]) -> tuple[int, int, int]:
-    """The registers of a tile, and the places after which it is there and to which it is needed."""
-    owner = value.owner
-    first = places.get(owner, -1) if isinstance(owner, Operation) else -1
-    if first < 0 and owner is not loop.body.block:
-        return _registers(value.type), -1, len(places)
-    uses = [places.get(loop.body.block.find_ancestor_op_in_block(reader), len(places)) for reader in _readers(value)]
-    return _registers(value.type), first, max(uses, default=first)
-
-
-def _readers(value: SSAValue) -> Iterator[Operation]:
-    """What reads a tile, or a view of it."""
-    for use in value.uses:
-        if isinstance(use.operation, VIEWS):
-            yield from _readers(use.operation.results[0])
-        else:
-            yield use.operation
-
-
-def _registers(type: Attribute) -> int:
-    """Of a thread: halves go in pairs, bytes do not."""
-    if not is_tile(type):
-        return 1
-    count, size = layout_of(type).in_size(REGISTER), byte_width_of(type)
-    return -(-count // 2) if size == 2 else count * max(size // 4, 1)

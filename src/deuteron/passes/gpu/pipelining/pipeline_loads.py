@@ -256,7 +256,7 @@ class PipelineLoads(Optimisation):
         if num_stages < 2:
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
-        chosen = choose_loads(loop, info, STAGES_HINT in loop.attributes, self.config.machine)
+        chosen = choose_loads(loop, info, STAGES_HINT in loop.attributes, self.config)
         _leave_without_room(loop, chosen.copied, self.config)
         schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
         loop = prefetch(loop, chosen.into_registers(schedule.distance))
