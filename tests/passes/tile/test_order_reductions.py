@@ -71,6 +71,12 @@ def last_large(a, b):
 
 
 @triton.jit
+def last_of_thousands(a, b):
+    """None of its numbers is large, and what it tells apart is."""
+    return tl.where(b / 16 / 16 / 16 >= 1, b, a + b)
+
+
+@triton.jit
 def branched(a, b):
     if a > b:
         b = a
@@ -101,6 +107,7 @@ def kernel(p, combine: tl.constexpr, count: tl.constexpr):
         (subtract, 1, True),
         (segmented, 2, True),
         (last_large, 1, True),
+        (last_of_thousands, 1, True),
     ],
 )
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "i32"])

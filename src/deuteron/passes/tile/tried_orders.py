@@ -3,8 +3,9 @@
     lambda a, b: where(a > b, a, b)     True
     lambda a, b: b                      False
 
-It is run on pairs of random numbers, and of those beside larger ones that the function has, in both orders. Where two
-of them are equal any order will do, as between equal values of an argmax; results that differ by rounding are alike.
+It is run on pairs of random numbers of any size, and of those beside larger ones that the function has, in both orders.
+Where two of them are equal any order will do, as between equal values of an argmax; results that differ by rounding are
+alike.
 Operands that are never negative, which counts of elements are, are tried so if what the function makes of them is not
 negative either: `n1 / max(n0 + n1, 1)` is a part of counts alone.
 """
@@ -26,6 +27,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.types import FLOAT_TYPES, element_type_of
 
 SAMPLES = 128
 TOLERANCE = 0.05  # of the largest number involved: far above rounding, far below another order
@@ -74,19 +76,19 @@ def _large_constants(op: ReduceOp) -> list[float]:
 def _pairs_of_each(
     types: Sequence[Attribute], are_counts: Sequence[bool], constants: Sequence[float]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each operand pairs of elements that differ: small whole numbers in one half, any in the other; and as many
-    neighbours of constants, if there are any.
-    """
-    rng = np.random.default_rng(0)
-    of_each = [_pairs(rng, type, is_count) for type, is_count in zip(types, are_counts, strict=True)]
-    if not constants:
-        return of_each
-    more = [_beside(rng, *one, constants) for one in zip(types, are_counts, of_each, strict=True)]
-    return [tuple(np.concatenate([pairs, near], axis=1)) for pairs, near in zip(of_each, more, strict=True)]
+    """For each operand pairs of elements that differ: small ones, those beside constants, if there are any, and others."""
+    rng, of_each = np.random.default_rng(0), list(zip(types, are_counts, strict=True))
+    found = [[_pairs(rng, *one)] for one in of_each]
+    if constants:
+        for parts, one in zip(found, of_each, strict=True):
+            parts.append(_beside(rng, *one, parts[0], constants))
+    for parts, one in zip(found, of_each, strict=True):
+        parts.append(_of_any_size(rng, *one))
+    return [tuple(np.concatenate(parts, axis=1)) for parts in found]
 
 
 def _pairs(rng: np.random.Generator, type: Attribute, is_count: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of elements that differ: small whole numbers in one half, any in the other."""
+    """Pairs of elements that differ: small whole numbers in one half, any up to some tens in the other."""
     dtype = dtype_of(type)
     if dtype.kind == "b":
         return tuple(rng.integers(0, 2, (2, SAMPLES)).astype(bool))
@@ -97,6 +99,23 @@ def _pairs(rng: np.random.Generator, type: Attribute, is_count: bool) -> tuple[n
     if dtype.kind == "f":
         numbers = round_float(numbers * np.where(abs(numbers) > 2, 0.71, 1.0), type)
     return tuple(numbers.astype(dtype))
+
+
+def _of_any_size(rng: np.random.Generator, type: Attribute, is_count: bool) -> np.ndarray:
+    """Pairs of elements that differ, and not by much in size: what tells large numbers apart need not have one, as
+    `x // 60 // 60 > 0` has none. Sums of two do not overflow; counts are 1 at least.
+    """
+    dtype, shape = dtype_of(type), (2, 2 * SAMPLES)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    is_float = dtype.kind == "f"
+    most = FLOAT_TYPES[element_type_of(type)].bias - 1 if is_float else 8 * dtype.itemsize - 2
+    least = -most if is_float and not is_count else 0
+    powers = rng.uniform(least, most, shape[1]) + rng.uniform(-3, 3, shape)
+    numbers = 2.0 ** powers.clip(least, most) * (1 if is_count else rng.choice((-1, 1), shape))
+    numbers = round_float(numbers, type) if is_float else numbers.astype(dtype)
+    numbers[1] += numbers[0] == numbers[1]
+    return numbers
 
 
 def _beside(
