@@ -76,7 +76,7 @@ def _large_constants(op: ReduceOp) -> list[float]:
 def _pairs_of_each(
     types: Sequence[Attribute], are_counts: Sequence[bool], constants: Sequence[float]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each operand pairs of elements that differ: small ones, those beside constants, if there are any, and others."""
+    """For each operand pairs of elements that differ: small ones, some beside constants, and others."""
     rng, of_each = np.random.default_rng(0), list(zip(types, are_counts, strict=True))
     found = [[_pairs(rng, *one)] for one in of_each]
     if constants:
