@@ -139,6 +139,19 @@ def test_small_sizes(draw, poisoned, check_norm, dtype, sizes):
     check_norm(out, a.astype(np.float64) @ b.astype(np.float64) + c, 1e-5, tf32=dtype == "float32")
 
 
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "m", "num_warps"), [("float16", 8, 1), ("int8", 8, 1), ("float32", 8, 1), ("float16", 4, 1)]
+)
+def test_eight_columns_by_threads(draw, poisoned, check, dtype, m, num_warps, add):
+    """Lanes have the sums that they have of mma.sync, which multiplies 16 rows."""
+    a, b = (draw("int8", shape, -9, 9).astype(dtype) for shape in ((m, 32), (32, 8)))
+    total = "int32" if dtype == "int8" else "float32"
+    c, out = draw("int8", (m, 8)).astype(total), poisoned(total, (m, 8))
+    dot_kernel[(1,)](a, b, c, out, ADD=add, M=m, N=8, K=32, num_warps=num_warps)
+    check(out, a.astype(np.int32) @ b.astype(np.int32) + (c if add else 0))
+
+
 @triton.jit
 def two_sums_kernel(x_ptr, q_ptr, w_ptr, out_ptr, n, M: tl.constexpr, K: tl.constexpr, TWICE: tl.constexpr):
     m, k = tl.arange(0, M)[:, None], tl.arange(0, K)[None, :]

@@ -177,9 +177,12 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
 
 
 def is_mma_v2_accumulator(layout: LinearLayout) -> bool:
-    """Whether the lanes hold a tile as mma.sync gives it, in 16x8 tiles; of fewer columns several hold the same."""
+    """Whether threads hold a tile as mma.sync gives it, in 16x8 tiles; of fewer columns several lanes hold the same.
+    Lanes may be as far apart in a tile of multiply-adds, of which threads do not hold rows 8 apart.
+    """
     rank, columns = len(layout.shape), min(layout.shape[-1], 8)
-    return layout.of(LANE) == mma_v2_accumulator((*[1] * (rank - 2), 16, columns), [1] * rank).of(LANE)
+    one = mma_v2_accumulator((*[1] * (rank - 2), 16, columns), [1] * rank)
+    return layout.of(LANE) == one.of(LANE) and {*one.of(REGISTER)} <= {*layout.of(REGISTER)}
 
 
 @remembered
