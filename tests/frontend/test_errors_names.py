@@ -179,6 +179,31 @@ def test_variable_of_an_inner_loop_in_the_condition_of_the_outer_one(check_error
     )
 
 
+def test_variable_of_an_inner_loop_after_a_loop_whose_paths_all_leave(check_error):
+    """Not the value from before the loops."""
+    check_error(
+        """
+        @jit
+        def kernel(p, n):
+            i = n
+            for j in range(n):
+                if j > 5:
+                    break
+                else:
+                    for i in range(3):
+                        pass
+                    continue
+            tl.store(p, i)
+        """,
+        """
+        k.py:12:17: error: 'i' is the variable of the loop in line 9 and has no value after it. Use the end of its range, or a variable that the loop carries.
+            tl.store(p, i)
+                        ^
+        """,
+        "*i32 i32",
+    )
+
+
 def test_variable_of_one_branch(check_error):
     check_error(
         """

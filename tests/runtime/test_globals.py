@@ -327,6 +327,36 @@ def test_variables_of_an_enclosing_function_count_and_local_ones_do_not(executor
         kernel[(1,)](out)
 
 
+@deuteron.jit
+def comprehension_kernel(out, n):
+    shifted = n + 1
+    parts = [shifted * each for each in range(3)]
+    tl.store(out, parts[1] + parts[2])
+
+
+def test_variables_of_a_comprehension_are_its_own(monkeypatch):
+    """Whatever the globals of their names are, `each` and `shifted`: with Python 3.11 a comprehension is a function."""
+    out = np.zeros(1, np.int32)
+    for each in range(2):
+        monkeypatch.setitem(globals(), "each", each)
+        monkeypatch.setitem(globals(), "shifted", tl.constexpr(each))
+        comprehension_kernel[(1,)](out, 4)
+        assert out[0] == 15
+
+
+@deuteron.jit
+def early_kernel(out, n):
+    tl.store(out, early)  # noqa: F821
+    early = n + 1
+    tl.store(out, sum([early * each for each in range(3)]))
+
+
+def test_a_variable_that_a_comprehension_reads_is_not_the_global_of_its_name(monkeypatch):
+    monkeypatch.setitem(globals(), "early", tl.constexpr(7))
+    with pytest.raises(CompilationError, match="'early' is used before it is assigned"):
+        early_kernel[(1,)](np.zeros(1, np.int32), 4)
+
+
 @deuteron.aggregate
 class Shift:
     x: tl.tensor

@@ -81,19 +81,18 @@ def _names_in_target(target: ast.expr) -> Iterator[str]:
 
 
 def inner_loop_variables(loop: ast.For | ast.While) -> dict[str, ast.For]:
-    """The variables of `for` loops within a loop that it reads elsewhere, too, each with a loop that has it."""
+    """The variables of `for` loops within a loop, each with a loop that has it."""
     loops = [node for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.For)]
-    found = {name: node for node in loops for name in _names_in_target(node.target)}
-    return {name: node for name, node in found.items() if _reads(loop, name)}
+    return {name: node for node in loops for name in _names_in_target(node.target)}
 
 
-def _reads(node: ast.AST, name: str) -> bool:
+def is_read(node: ast.AST, name: str) -> bool:
     """Whether a variable is read where it is not that of a loop."""
     if isinstance(node, ast.Name):
         return node.id == name and isinstance(node.ctx, ast.Load)
     is_its_own = isinstance(node, ast.For) and name in _names_in_target(node.target)
     parts = (node.iter, *node.orelse) if is_its_own else ast.iter_child_nodes(node)
-    return any(_reads(part, name) for part in parts)
+    return any(is_read(part, name) for part in parts)
 
 
 def as_runtime(ctx: Context, value: Value) -> Value:

@@ -27,6 +27,7 @@ from deuteron.frontend.carried import (
     can_join,
     how_to_agree,
     inner_loop_variables,
+    is_read,
     promote,
     python_name,
 )
@@ -85,12 +86,13 @@ def compile_body(
     carried = {name: as_runtime(ctx, value) for name in names if tensors_in(value := ctx.scope.variables[name])}
     compile_iteration = compile_iteration or (lambda: execute_iteration(ctx, node))
     frame, outer = ctx.frame, ctx.frame.carried
-    frame.carried = names
+    inner = {name: loop for name, loop in inner_loop_variables(node).items() if name in ctx.scope.variables}
+    frame.carried = [*names, *inner]
     unknown: dict[str, str] = {}
     while True:
         body = _compile_once(ctx, node, leading, enter, compile_iteration, carried, unknown)
         changed = _changed_numbers(ctx, body, names)
-        reused = _reused_variables(ctx, body, changed)
+        reused = _reused_variables(ctx, body, {name: loop for name, loop in inner.items() if name not in changed})
         if not changed and not reused:
             frame.carried = outer
             return body
@@ -218,16 +220,15 @@ def _changed_numbers(ctx: Context, body: LoopBody, assigned: Sequence[str]) -> l
     return changed
 
 
-def _reused_variables(ctx: Context, body: LoopBody, changed: Sequence[str]) -> dict[str, str]:
+def _reused_variables(ctx: Context, body: LoopBody, inner: dict[str, ast.For]) -> dict[str, str]:
     """Variables from before the loop that one in its body has for its own, and that the body reads elsewhere, too:
     when an iteration begins they are what the one before has left, which is not carried.
     """
     reasons: dict[str, str] = {}
-    for name, loop in inner_loop_variables(body.node).items():
-        if name in ctx.scope.variables and name not in {*body.carried, *body.unknown, *changed}:
-            before = ctx.scope.variables[name]
-            if not is_same(before, body.variables.get(name, _LOST)):
-                reasons[name] = _reuse(name, ctx.scope.function.location(loop).line)
+    for name, loop in inner.items():
+        is_kept = is_same(ctx.scope.variables[name], body.variables.get(name, _LOST))
+        if not is_kept and name not in body.carried and name not in body.unknown and is_read(body.node, name):
+            reasons[name] = _reuse(name, ctx.scope.function.location(loop).line)
     return reasons
 
 

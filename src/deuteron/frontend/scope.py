@@ -19,6 +19,7 @@ from deuteron.frontend.advice import for_name
 from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
+from deuteron.language.references import is_local
 from deuteron.language.source_functions import source_function
 from deuteron.language.types import dtype
 from deuteron.settings import settings
@@ -66,7 +67,7 @@ class Scope:
             return self.variables[name]
         if name in self.lost:
             raise ctx.error(self.lost[name])
-        if name in self.function.fn.__code__.co_varnames:
+        if is_local(self.function.fn, name):
             raise ctx.error(f"'{name}' is used before it is assigned.{self._if_global(name)}")
         value = _UNDEFINED
         with suppress(KeyError):

@@ -117,6 +117,11 @@ def namespace_of(fn: Callable[..., Any], name: str) -> Mapping[str, Any] | _Cell
     return fn.__globals__ if name in fn.__globals__ else vars(builtins)
 
 
+def is_local(fn: Callable[..., Any], name: str) -> bool:
+    """Whether a function assigns a name, also where a comprehension in it reads that, which Python keeps apart."""
+    return name in fn.__code__.co_varnames or name in fn.__code__.co_cellvars
+
+
 class Name(NamedTuple):
     """A name, or a dotted one, in a source; `is_owner` where nothing but its attributes is asked for."""
 
@@ -127,17 +132,30 @@ class Name(NamedTuple):
 def names_in(fn: Callable[..., Any], body: Sequence[ast.stmt]) -> tuple[Name, ...]:
     """The names in statements that are not local, and the dotted ones, each once, in order."""
     found: dict[str, Name] = {}
-    nodes = [node for statement in body for node in ast.walk(statement)]
-    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    for node in nodes:
+    nodes = list(_with_own_names(body))
+    owners = {id(node.value) for node, _ in nodes if isinstance(node, ast.Attribute)}
+    for node, own_names in nodes:
         first = node
         while isinstance(first, ast.Attribute):
             first = first.value
-        if isinstance(first, ast.Name) and first.id not in fn.__code__.co_varnames:
+        if isinstance(first, ast.Name) and first.id not in own_names and not is_local(fn, first.id):
             text = ast.unparse(node)
             is_owner = id(node) in owners and (text not in found or found[text].is_owner)
             found[text] = Name(node, is_owner)
     return tuple(found[name] for name in sorted(found))
+
+
+def _with_own_names(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.AST, frozenset[str]]]:
+    """All that is in statements, each with the variables of the comprehensions that it is in."""
+    pending: list[tuple[ast.AST, frozenset[str]]] = [(statement, frozenset()) for statement in body]
+    while pending:
+        node, own_names = pending.pop()
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            pending.append((node.generators[0].iter, own_names))  # which Python evaluates outside
+            targets = [part for generator in node.generators for part in ast.walk(generator.target)]
+            own_names |= {part.id for part in targets if isinstance(part, ast.Name)}
+        yield node, own_names
+        pending += [(child, own_names) for child in ast.iter_child_nodes(node)]
 
 
 def find_references(fn: Callable[..., Any], names: Iterable[Name]) -> Iterator[Reference]:
