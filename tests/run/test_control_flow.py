@@ -269,3 +269,36 @@ def test_one_of_many_branches(draw, check, op):
     expected = results.get(op, out.copy())
     choice_kernel[(1,)](x, out, op, 13, BLOCK=16)
     check(out, expected)
+
+
+@triton.jit
+def assigned_in_operands_kernel(out_ptr, n):
+    x = y = z = w = 5
+    if n > 3 and (x := n * 2) > 9:
+        tl.store(out_ptr, x)
+    if n > 3 or (y := n * 2) > 3:
+        tl.store(out_ptr + 1, y)
+    if 1 < n < (z := n * 3):
+        tl.store(out_ptr + 2, z)
+    while w > 0 and w != (x := n):
+        w -= 2
+    squares = [(w := part * part) for part in (n, n + 1)]
+    tl.store(out_ptr + 3, x * 1000 + y * 100 + z)
+    tl.store(out_ptr + 4, w + squares[0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 4, 7])
+def test_what_an_operand_assigns_is_kept_where_python_comes_to_it(poisoned, n):
+    out = poisoned("int32", 5)
+    out[:3] = -1
+    expected = out.copy()
+    assigned_in_operands_kernel[(1,)](out, n)
+    x, y, z = (n * 2 if n > 3 else 5), (5 if n > 3 else n * 2), (n * 3 if n > 1 else 5)
+    if n > 3 and x > 9:
+        expected[0] = x
+    if n > 3 or y > 3:
+        expected[1] = y
+    if 1 < n < z:
+        expected[2] = z
+    expected[3:] = n * 1000 + y * 100 + z, (n + 1) ** 2 + n**2
+    np.testing.assert_array_equal(out, expected)

@@ -3,7 +3,7 @@
     [x * 2 for x in pair]                        (pair[0] * 2, pair[1] * 2)
     tuple(i for i in range(4) if i % 2)          (1, 3)
 
-The variables of a comprehension are its own, as in Python.
+The variables of a comprehension are its own, as in Python, where what `:=` assigns in it is the function's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ def comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> tuple[
     before = ctx.scope.snapshot()
     items: list[Value] = []
     _collect(ctx, node, 0, items)
+    named = {part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)}
+    assigned = {name: value for name, value in ctx.scope.variables.items() if name in named}
     ctx.scope.restore(before)
+    for name, value in assigned.items():
+        ctx.scope.assign(name, value)
     return tuple(items)
 
 

@@ -19,9 +19,10 @@ from typing import Any
 
 from deuteron import language
 from deuteron.frontend.calls import apply
+from deuteron.frontend.carried import as_runtime, can_join
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time, name_of
-from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime
+from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime, is_same
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.source_functions import CompileTimeFunction, SourceFunction
 
@@ -118,7 +119,7 @@ def unary(ctx: Context, node: ast.UnaryOp) -> Value:
 def compare(ctx: Context, node: ast.Compare) -> Value:
     left, result = ctx.evaluate(node.left), True
     for comparison, right_node in zip(node.ops, node.comparators, strict=True):
-        right = ctx.evaluate(right_node)
+        right = _evaluate_where(ctx, result, True, right_node)
         result = both(ctx, result, compare_two(ctx, comparison, left, right))
         if result is False:
             return False
@@ -148,11 +149,41 @@ def logical(ctx: Context, node: ast.BoolOp) -> Value:
     join, decides = (both, False) if isinstance(node.op, ast.And) else (either, True)
     result = not decides
     for operand in node.values:
-        value = ctx.evaluate(operand)
+        value = _evaluate_where(ctx, result, not decides, operand)
         if not isinstance(value, Tensor) and bool(value) == decides:
             return decides if isinstance(result, Tensor) else value
         result = join(ctx, result, value)
     return result
+
+
+def _evaluate_where(ctx: Context, decision: Value, reached: bool, node: ast.expr) -> Value:
+    """The value of an operand that Python comes to where the decision is `reached`: elsewhere nothing is assigned by
+    its `:=`.
+    """
+    if not isinstance(decision, Tensor) or decision.shape:
+        return ctx.evaluate(node)
+    names = sorted({part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)})
+    before = {name: ctx.scope.variables[name] for name in names if name in ctx.scope.variables}
+    value = ctx.evaluate(node)
+    for name, old in before.items():
+        if name in ctx.scope.variables:
+            new = ctx.scope.variables[name]
+            _assign_by(ctx, decision, name, *((new, old) if reached else (old, new)))
+    return value
+
+
+def _assign_by(ctx: Context, decision: Tensor, name: str, then: Value, otherwise: Value) -> None:
+    if is_same(then, otherwise):
+        return
+    then, otherwise = as_runtime(ctx, then), as_runtime(ctx, otherwise)
+    if isinstance(then, Tensor) and can_join(then, otherwise):
+        ctx.scope.assign(name, apply(ctx, language.where, (truth(ctx, decision), then, otherwise)))
+    else:
+        ctx.scope.lose(
+            name,
+            f"'{name}' is {describe(then)} or {describe(otherwise)}: whether Python comes to its ':=' depends on what "
+            "happens at run time. Assign it in a statement of its own.",
+        )
 
 
 def both(ctx: Context, left: Value, right: Value) -> Value:
