@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -294,3 +295,29 @@ def test_vectors_divided_by_one_number(compare, rng, dtype):
         x = np.array([*around.clip(info.min, info.max), info.min, info.max, 0, 1]).astype(dtype)
         arrays = [x, np.zeros_like(x), np.zeros_like(x), np.array([n], dtype)]
         compare(divided, arrays, {"BLOCK": 64}, cpus=("native",))
+
+
+def concatenated(x, y, out, first, last, length, BLOCK: tl.constexpr, COMPUTES: tl.constexpr):
+    """Rows of `first` elements of x and `last` of y."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row, column = i // (first + last), i % (first + last)
+    mask = i < length
+    a = tl.load(x + row * first + column, mask=mask & (column < first))
+    b = tl.load(y + row * last + column - first, mask=mask & (column >= first))
+    both = tl.where(column < first, a, b)
+    tl.store(out + i, both * 2 if COMPUTES else both, mask=mask)
+
+
+@pytest.mark.parametrize("first, last", [(40, 60), (64, 64), (3, 6), (101, 1)])
+def test_concatenated_rows(compare, rng, first, last):
+    x, y = (rng.standard_normal((7, size)).astype(ml_dtypes.bfloat16) for size in (first, last))
+    out = np.zeros(7 * (first + last) + 3, ml_dtypes.bfloat16)
+    constexprs = {"BLOCK": 256, "COMPUTES": False}
+    compare(concatenated, [x, y, out, first, last, 7 * (first + last)], constexprs, grid=(5,))
+
+
+@pytest.mark.parametrize("computes, lanes", [(False, 32), (True, 16)])
+def test_what_is_moved_is_as_wide_as_it_is_in_memory(lower_python, lower_module, computes, lanes):
+    x = np.zeros(1, ml_dtypes.bfloat16)
+    module = lower_python(concatenated, [x, x, x, 40, 60, 700], {"BLOCK": 256, "COMPUTES": computes})
+    assert f"load <{lanes} x i16>" in lower_module(module, "x86-64-v4").llir

@@ -19,7 +19,7 @@ from deuteron.backend.cpu.plan.neighbours import find_neighbours
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.quotients import Quotients, accesses_of_vectors, find_quotients, regular_lanes
-from deuteron.backend.cpu.plan.roots import Keep, Root
+from deuteron.backend.cpu.plan.roots import Keep, Root, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
 from deuteron.backend.cpu.plan.steps import Steps
@@ -216,8 +216,23 @@ def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float, vector_bytes: 
         return None
     if regular and not all(division.has_at_least(MIN_SEGMENT_VECTORS * lanes) for division in segments.divisions):
         return None
-    count = min(vector_bytes // _widest(accesses, axis), nest.shape[axis])
+    widest = _widest(_moved(nest, accesses) if _only_moves(plan, nest) else accesses, axis)
+    count = min(vector_bytes // widest, nest.shape[axis])
     return Vectorisation(axis, count, 1, Quotients(count), segments=segments)
+
+
+def _only_moves(plan: Plan, nest: Nest) -> bool:
+    """Whether a nest does no more than load elements and store them."""
+    reads = [plan.reader.reads(root) for root in nest.roots]
+    is_stored = all(isinstance(root, StoreRoot) for root in nest.roots)
+    return is_stored and not any(one.tiles or one.computes_floats for one in reads)
+
+
+def _moved(nest: Nest, accesses: Sequence[Access]) -> list[Access]:
+    """Accesses of what is moved, which is as wide as it is in memory."""
+    stored = max(byte_width(memory_type(root.op.value.type)) for root in nest.roots)
+    reads = [access.read and byte_width(memory_type(access.read.type)) for access in accesses]
+    return [replace(access, num_bytes=read or stored) for access, read in zip(accesses, reads, strict=True)]
 
 
 def packed_layout(nest: Nest) -> OperandLayout | None:

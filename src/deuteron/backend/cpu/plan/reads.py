@@ -19,6 +19,7 @@ from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
+from deuteron.ir.arith import SelectOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import is_float, is_tile, shape_of
 
@@ -106,7 +107,7 @@ class Reader:
         if isinstance(op, QUOTIENTS):
             reads.quotients.append((op, index))
         reads.num_computed += not (declared.forwards or declared.is_index_arithmetic)
-        moves = declared.forwards or declared.reads_memory(op)
+        moves = declared.forwards or declared.reads_memory(op) or isinstance(op, SelectOp)
         reads.computes_floats |= not moves and is_float(value.type)
         return declared.operands_at(op, index)
 
