@@ -72,6 +72,8 @@ def test_aliases():
 def test_unknown_type_names_the_nearest():
     with pytest.raises(UsageError, match=r"Unknown type 'fp31'\. Did you mean 'fp32'\? Types are i1, i8"):
         parse_type("*fp31")
+    with pytest.raises(UsageError, match=r"Unknown type 'const float \*'\. Did you mean '\*fp32'\?"):
+        parse_type("const float *")
     with pytest.raises(UsageError, match="Unknown type ''"):
         parse_type("*")
 

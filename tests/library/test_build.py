@@ -408,7 +408,7 @@ FAILURES = [
     ("deuteron.toml", 'n = "i32"\n[', 'n = "i33"\n[', "deuteron.toml:14:1", "Unknown type 'i33'"),
     ("deuteron.toml", '"n_rows"', '"rows"', "deuteron.toml:9:1", "unknown name 'rows'"),
     ("deuteron.toml", '"kernels/norms.py"', '"norms.py"', "deuteron.toml:7:1", "the file 'norms.py' does not exist"),
-    ("deuteron.toml", '"rms_norm"', '"rms"', "deuteron.toml:7:1", "has no kernel 'rms'"),
+    ("deuteron.toml", '"rms_norm"', '"rms"', "deuteron.toml:8:1", "has no kernel 'rms'"),
     (
         "deuteron.toml",
         'name = "scale"\n',
@@ -416,6 +416,8 @@ FAILURES = [
         ":21:13",
         "unknown option 'num_warp'",
     ),
+    ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\nnum_warps = 4\n', ":21:1", "options = { num_warps = ... }"),
+    ("deuteron.toml", 'n = "i32"\n[', 'n = "int*"\n[', "deuteron.toml:14:1", "Unknown type 'int*'. Did you mean '*i32'?"),
     ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\noptions.num_warps = 3\n', ":21:1", "must be a power of two"),
     ("deuteron.toml", '{ n_rows = "i32" }', '{ n_rows = "fp32" }', ":10:21", "host parameter 'n_rows' is 'fp32'"),
     (

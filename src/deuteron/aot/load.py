@@ -26,7 +26,7 @@ from typing import Any
 from deuteron.aot.dependencies import dependencies_of
 from deuteron.aot.signature import Signature, parse_signature
 from deuteron.compiler import ASTSource, IRSource
-from deuteron.errors import DeuteronError, Location, UsageError
+from deuteron.errors import DeuteronError, Location, UsageError, suggest
 from deuteron.language.function import Function
 
 
@@ -63,7 +63,8 @@ def kernel_of(module: ModuleType, path: Path | ModuleName, name: str) -> Functio
     if kernel is None:
         kernels = sorted(key for key, value in vars(module).items() if unwrapped(value))
         known = f"it has {', '.join(kernels)}" if kernels else "it has none"
-        raise UsageError(f"'{path}' has no kernel '{name}' (a function decorated with @jit): {known}")
+        advice = suggest(name, kernels) and f".{suggest(name, kernels)}"
+        raise UsageError(f"'{path}' has no kernel '{name}' (a function decorated with @jit): {known}{advice}")
     return kernel
 
 

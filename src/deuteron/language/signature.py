@@ -124,12 +124,13 @@ def descriptor_arguments(name: str, type: tensor_descriptor_type, divisibility: 
 
 
 def _unknown_type(name: str) -> str:
-    short = name.rpartition(".")[2].lower()
+    word = re.sub(r"^const\s+|[*\s]+$|_t\b", "", name)  # of C: const float *, int32_t
+    short = word.rpartition(".")[2].lower()
     meant = [text for text, type in SCALARS.items() if type.name == short or _LONG_NAMES.get(short) == text]
     import difflib  # deferred: only a mistake needs it
 
-    near = meant or difflib.get_close_matches(name, SCALARS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = meant or difflib.get_close_matches(word, SCALARS, n=1)
+    hint = f" Did you mean '{'*' * name.count('*')}{near[0]}'?" if near else ""
     return f"Unknown type {name!r}.{hint} Types are {', '.join(SCALARS)}, and with a * before them pointers to these."
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from deuteron.errors import Location, UsageError, suggest
 from deuteron.library.declaration import KERNEL_KEYS, LIBRARY_KEYS, Kernel, Library
 from deuteron.library.places import Places
+from deuteron.options import is_option
 
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
@@ -76,6 +77,9 @@ def _library(name: str, table: Any, places: Places, path: Path) -> Library:
 def _kernel(table: Any, place: partial[Location]) -> Kernel:
     if not isinstance(table, Mapping):
         raise UsageError("a kernel is a table", place())
+    for key in table:
+        if key not in KERNEL_KEYS and is_option(key):
+            raise UsageError(f"'{key}' is an option: options = {{ {key} = ... }}", place(key))
     _check_keys(table, KERNEL_KEYS, place)
     for key in ("name", "grid"):
         if key not in table:

@@ -157,11 +157,15 @@ def _check_options(variant: Variant) -> None:
 
 def _function(variant: Variant, path: Path | ModuleName) -> Function:
     try:
-        return kernel_of(load_module(path), path, variant.name)
+        module = load_module(path)
     except UsageError as error:
         if error.location:
             raise
         raise DeclarationError(error.message, "source" if variant.source else "module") from None
+    try:
+        return kernel_of(module, path, variant.name)
+    except UsageError as error:
+        raise DeclarationError(error.message, "name") from None
 
 
 def _signature(variant: Variant, function: Function) -> str:

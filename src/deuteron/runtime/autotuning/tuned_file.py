@@ -124,7 +124,8 @@ def read_tuned(path: Path) -> Tuned:
     try:
         fields = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the timings '{path}': {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the timings '{path}': {reason}") from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise UsageError(f"'{path}' has no timings of configurations: its format is not '{FORMAT}'")
     if fields.get("version") != VERSION:
