@@ -77,7 +77,7 @@ def test_another_file_makes_the_library_stale(tuned: Project):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        ("tuned/none.json", "cannot read the timings .*none.json': No such file or directory. `deuteron tune norms` measures them"),
+        ("tuned/none.json", "the timings .*none.json': No such file or directory. `deuteron tune norms` measures them"),
         ("tuned/other.json", "the timings of norms.rms_norm, with X: fp64, Y: fp64, are not for the types of"),
     ],
 )

@@ -1,5 +1,6 @@
 """cdiv and next_power_of_2."""
 
+import numpy as np
 import pytest
 
 from deuteron import cdiv, next_power_of_2
@@ -19,3 +20,11 @@ def test_cdiv(x, y, expected):
 )
 def test_next_power_of_2(n, expected):
     assert next_power_of_2(n) == expected
+    assert next_power_of_2(np.int64(n)) == expected
+    assert type(next_power_of_2(np.int64(n))) is int
+
+
+@pytest.mark.parametrize("n", [5.0, "5", None])
+def test_next_power_of_2_of_what_is_no_whole_number(n):
+    with pytest.raises(TypeError, match=f"takes a whole number, got {n!r}: divide with //"):
+        next_power_of_2(n)

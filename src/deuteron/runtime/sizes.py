@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from deuteron.language.source_functions import CompileTimeFunction
 
 
@@ -14,4 +16,8 @@ def cdiv(x: int, y: int) -> int:
 @CompileTimeFunction
 def next_power_of_2(n: int) -> int:
     """The smallest power of two that is at least `n`; 0 for 0, as in Triton."""
-    return 1 << (n - 1).bit_length() if n > 0 else 0
+    try:
+        whole = index(n)  # NumPy's integers too
+    except TypeError:
+        raise TypeError(f"next_power_of_2 takes a whole number, got {n!r}: divide with //") from None
+    return 1 << (whole - 1).bit_length() if whole > 0 else 0

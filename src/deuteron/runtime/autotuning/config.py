@@ -41,6 +41,10 @@ class Config:
             raise UsageError(f"a Config begins with a dictionary, as in Config({{'BLOCK': 128}}), got {kwargs!r}")
         if not (pre_hook is None or callable(pre_hook)):
             raise UsageError(f"the pre_hook of a Config is a function of the arguments by name, got {pre_hook!r}")
+        options = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas, "maxnreg": maxnreg}
+        for name, value in options.items():
+            if not (value is None or hasattr(value, "__index__")):
+                raise UsageError(f"the {name} of a Config is a whole number, got {value!r}")
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deuteron.errors import UsageError
 from deuteron.runtime.autotuning.autotuner import Autotuner, Hook
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.interface import check_kernel
@@ -18,7 +19,7 @@ from deuteron.runtime.interface import check_kernel
 
 def autotune(
     configs: Sequence[Config],
-    key: Sequence[str],
+    key: Sequence[str] | None = None,
     prune_configs_by: Mapping[str, Any] | None = None,
     reset_to_zero: Sequence[str] | None = None,
     restore_value: Sequence[str] | None = None,
@@ -52,6 +53,8 @@ def autotune(
     do not; where none is left, the error that all have is raised, else an AutotunerError with the reasons. A defect of
     Deuteron is raised.
     """
+    if key is None:
+        raise UsageError("@autotune needs configurations and a key: @autotune(configs=[...], key=[...])")
 
     def decorator(fn: Any) -> Autotuner:
         return Autotuner(

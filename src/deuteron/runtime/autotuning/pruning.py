@@ -45,8 +45,12 @@ def _most_promising(tuner: Autotuner, configs: list[Config], named: Mapping[str,
         return configs
     usage = "perf_model(**arguments), with those of the launch and of the configuration"
 
-    def estimate(config: Config) -> Any:
-        return call_hook(tuner.perf_model, _where(tuner), usage, **{**named, **config.all_kwargs()})
+    def estimate(config: Config) -> float:
+        time = call_hook(tuner.perf_model, _where(tuner), usage, **{**named, **config.all_kwargs()})
+        try:
+            return float(time)
+        except (TypeError, ValueError):
+            raise UsageError(f"{_where(tuner)}: perf_model returns a time, as a number, got {time!r}") from None
 
     return sorted(configs, key=estimate)[:count]
 
