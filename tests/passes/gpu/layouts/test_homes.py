@@ -24,8 +24,6 @@ SETUP = f"""
     %offsets = "arith.muli"(%below, %far) : (tensor<64x64xi32>, tensor<64x64xi32>) -> tensor<64x64xi32>
     %matrix = "tt.addptr"(%along_rows, %offsets) : ({POINTERS}, tensor<64x64xi32>) -> {POINTERS}
     %transposed = "tt.trans"(%matrix) <{{order = array<i32: 1, 0>}}> : ({POINTERS}) -> {POINTERS}
-    %strides = "arith.constant"() <{{value = dense<64> : tensor<64xi32>}}> : () -> tensor<64xi32>
-    %far_apart = "arith.muli"(%i, %strides) : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi32>
     %columns = "tt.trans"(%along_rows) <{{order = array<i32: 1, 0>}}> : ({POINTERS}) -> {POINTERS}
     %zeros = "arith.constant"() <{{value = dense<0.0> : {TILE}}}> : () -> {TILE}
     %scalar = "arith.constant"() <{{value = 1.0 : f32}}> : () -> f32
@@ -114,23 +112,12 @@ def test_columns_whose_rows_are_loaded_in_loops_are_shared_out_to_warps_before_r
     assert homes_of(load("x", "%matrix") + rows)["x"].of("warp") == ((1, 0), (2, 0))
 
 
-def test_columns_of_which_each_lane_loads_a_sector_in_loops_are_shared_out_to_warps_before_rows():
-    """As of distances between points: each row's number is one for a warp, each column's are 32 sectors."""
-    rows, columns = (repeated(f"each_{axis}", axis, stride="%far_apart") for axis in (0, 1))
-    for body in (rows, rows + columns):
-        in_loop = load("x", "%matrix") + body + add("y", "%x", "%acc") + '\n"scf.yield"(%y) : (' + TILE + ") -> ()"
-        assert homes_of(loop("%zeros", f"%acc: {TILE}", 1, in_loop))["x"].of("warp") == ((0, 32), (1, 0))
-
-
-def repeated(name: str, axis: int, stride: str = "") -> str:
-    """A vector that is loaded, for all rows (axis 0) or columns: one element, or at multiples of a stride."""
+def repeated(name: str, axis: int) -> str:
+    """A vector that is loaded, for all rows (axis 0) or columns."""
     pointers, shape = "tensor<64x!tt.ptr<f32>>", "1x64" if axis == 0 else "64x1"
     vector = load(f"{name}_loaded", f"%{name}_base").replace(POINTERS, pointers).replace(TILE, "tensor<64xf32>")
-    moved = f"""
-    %{name}_first = "tt.splat"(%p) : (!tt.ptr<f32>) -> {pointers}
-    %{name}_base = "tt.addptr"(%{name}_first, {stride}) : ({pointers}, tensor<64xi32>) -> {pointers}"""
-    base = moved if stride else f'\n%{name}_base = "tt.splat"(%p) : (!tt.ptr<f32>) -> {pointers}'
-    return f"""{base} {vector}
+    return f"""
+    %{name}_base = "tt.splat"(%p) : (!tt.ptr<f32>) -> {pointers} {vector}
     %{name}_line = "tt.expand_dims"(%{name}_loaded) <{{axis = {axis} : i32}}> : (tensor<64xf32>) -> tensor<{shape}xf32>
     %{name} = "tt.broadcast"(%{name}_line) : (tensor<{shape}xf32>) -> {TILE}"""
 

@@ -78,7 +78,7 @@ def memory_layout(
     loaded once for the elements of a thread. Warps go last along dimensions that are `avoided`, the later in the list
     the worse.
     """
-    shape, order = shape_of(pointer.type), access_order(pointer, info)
+    shape, order = shape_of(pointer.type), _access_order(pointer, info)
     size = byte_width_of(pointee_of(pointer.type))
     fast = order[0]
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
@@ -103,7 +103,7 @@ def _is_gathered_in_half(pointer: SSAValue, axis: int, held: int, vector: int, i
     return known is not None and 2 * num_accesses(known, byte_width_of(pointee_of(pointer.type))) * vector <= held
 
 
-def access_order(pointer: SSAValue, info: AxisInfoAnalysis) -> list[int]:
+def _access_order(pointer: SSAValue, info: AxisInfoAnalysis) -> list[int]:
     """Along which dimensions lanes go first: where no neighbours are known, along that where they are likely."""
     shape, known = shape_of(pointer.type), info.of(pointer)
     is_known = len(shape) < 2 or any(min(both) > 1 for both in zip(known.contiguity, shape, strict=True))

@@ -10,7 +10,7 @@ where its users want it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
@@ -37,7 +37,6 @@ from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import (
     AnyDot,
-    access_order,
     block_layout,
     default_layout,
     dot_layouts,
@@ -70,7 +69,6 @@ class Homes:
         self._has_dots = has_dots(func)
         self.repeated_loads = RepeatedLoads(func, info, config, self.fed_to_dots)
         self._reduced, self._repeated = _reduced_axes(func), _repeated_axes(func)
-        self._scattered = _repeated_axes(func, lambda load: _is_scattered(load, info))
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
@@ -139,18 +137,9 @@ class Homes:
         stored_along = _stored_along(op)
         is_copied = copied or stored_along is not None
         is_gathered = isinstance(op, LoadOp) and not is_copied and not op.is_volatile.value.data
-        avoided = self._avoided_by_warps(op.operands[0])
+        avoided = [axes.get(shape_of(op.operands[0].type), frozenset()) for axes in (self._repeated, self._reduced)]
         coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least, is_gathered, avoided)
         return coalesced if is_copied else self._of_scattered(op.operands[0]) or coalesced
-
-    def _avoided_by_warps(self, pointer: SSAValue) -> list[frozenset[int]]:
-        """Dimensions along which warps go last, the later in the list the worse. Each warp would load the same along
-        those of the second set, of which each lane reads a sector of its own.
-        """
-        repeated, scattered, reduced = (
-            axes.get(shape_of(pointer.type), frozenset()) for axes in (self._repeated, self._scattered, self._reduced)
-        )
-        return [repeated, scattered - {access_order(pointer, self._info)[0]}, reduced]
 
     def _of_scattered(self, pointer: SSAValue) -> LinearLayout | None:
         """Where addresses are that are computed of what was loaded, if no two are neighbours: no layout makes fewer
@@ -337,29 +326,21 @@ def _reduced_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:
     return axes
 
 
-def _repeated_axes(
-    func: FuncOp, is_counted: Callable[[LoadOp], bool] = lambda load: True
-) -> dict[tuple[int, ...], frozenset[int]]:
+def _repeated_axes(func: FuncOp) -> dict[tuple[int, ...], frozenset[int]]:
     """The axes along which tiles of a shape have what loops load once for them: warps along these load the same."""
     axes: dict[tuple[int, ...], frozenset[int]] = {}
     for op in nested_ops(func, BroadcastOp):
-        if isinstance(op.parent_op(), scf.ForOp | scf.WhileOp) and any(map(is_counted, _loads_in(op.src))):
+        if isinstance(op.parent_op(), scf.ForOp | scf.WhileOp) and _is_loaded(op.src):
             shape = shape_of(op.result.type)
             repeated = {axis for axis, extent in enumerate(shape_of(op.src.type)) if extent < shape[axis]}
             axes[shape] = axes.get(shape, frozenset()) | repeated
     return axes
 
 
-def _is_scattered(load: LoadOp, info: AxisInfoAnalysis) -> bool:
-    """Whether no two elements are known to be neighbours in memory, or the same."""
-    known = info.of(load.ptr)
-    return max(*known.contiguity, *known.constancy) == 1
-
-
-def _loads_in(tile: SSAValue) -> list[LoadOp]:
-    """The loads of tiles of which a tile is computed."""
+def _is_loaded(tile: SSAValue) -> bool:
+    """Whether a tile is loaded, or computed of one that is."""
     made_of = reached([tile], lambda one: one.owner.operands if _is_computed(one) else ())
-    return [one.owner for one in made_of if isinstance(one.owner, LoadOp) and is_tile(one.type)]
+    return any(isinstance(one.owner, LoadOp) and is_tile(one.type) for one in made_of)
 
 
 def _is_computed(value: SSAValue) -> bool:

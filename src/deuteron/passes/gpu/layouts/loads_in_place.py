@@ -8,10 +8,9 @@ Threads may then load what others load as well, which the first cache serves. Wh
 them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
 and the lanes of a warp have to read neighbours, or, of no more elements than there are threads, no more sectors than
 there, as of the mean of each row of a tile of which a warp has four. Of more a thread has vectors there, which others
-that are computed with them may yet be moved to. In a loop without dots a load may take as many accesses as its
-conversion would take in shared memory, as of the 16 rows that a thread has of a tile of distances between points: 0.70
-and 0.87 of Triton's speed with two barriers for each coordinate. Where addresses come from memory, they would have to
-be converted.
+that are computed with them may yet be moved to. In a loop without dots a few accesses may take the place of as many in
+shared memory: on an H200 distances of 32 and 64 points, of which a thread has 8 rows, take 0.74 to 0.87 of the time so,
+a convolution 0.69. Where addresses come from memory, they would have to be converted.
 Outside of loops each value that is not converted counts, and few elements that the kernel does not write are loaded
 once for each layout in which they are needed: in loops selective scan took 1.22 of the time so, and inverses 1.1.
 """
@@ -42,6 +41,8 @@ from deuteron.passes.gpu.rings.buffered_loads import DOTS, has_dots, stages_of
 # each other, which counts as so many more. On an H200 experts whose threads load 8 numbers of rows, of which both rows
 # and masks were converted twice, took 0.95 of the time; 8 in the place of one conversion made a convolution take 1.18.
 ACCESSES, WAIT = 3, 4
+# Accesses in a loop without dots for the shared memory of a conversion. With 16 L1 distances took 1.45 of the time.
+MOST_IN_LOOPS = 8
 SECTORS = 128  # bytes that the lanes of a warp read together, or all there are
 SECTOR = SECTORS // 4  # bytes that come from memory together
 
@@ -117,7 +118,7 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, conversions: int, in
     if not may_move or _may_be_copied(load, homes):
         return False
     loops = list(loops_around(load))
-    moves = _num_moves(load, coalesced, wanted) if loops and not any(map(has_dots, loops)) else 0
+    moves = _num_moves(load, coalesced, wanted, info) if loops and not any(map(has_dots, loops)) else 0
     saved = max((ACCESSES - 1) * _num_accesses(load, coalesced, info), moves) + WAIT * conversions
     if _num_accesses(load, wanted, info) > _num_accesses(load, coalesced, info) + saved:
         return False
@@ -138,14 +139,17 @@ def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) ->
     return len(load_accesses(load, layout, info))
 
 
-def _num_moves(load: LoadOp, coalesced: LinearLayout, wanted: LinearLayout) -> int:
-    """The stores and loads in shared memory of a conversion that goes there."""
+def _num_moves(load: LoadOp, coalesced: LinearLayout, wanted: LinearLayout, info: AxisInfoAnalysis) -> int:
+    """The stores and loads in shared memory of a conversion that goes there, up to MOST_IN_LOOPS, where a warp reads no
+    more sectors without it.
+    """
     size = byte_width_of(load.result.type)
     route = plan(coalesced, wanted, 8 * size)
-    if not isinstance(route, SharedRoute):
+    if not isinstance(route, SharedRoute) or _num_sectors(load, wanted, info) > _num_sectors(load, coalesced, info):
         return 0
     sides = (Offsets.of(side, route.scratch, size) for side in (coalesced, wanted))
-    return sum(max(size << len(side.registers), side.vector_bytes) // side.vector_bytes for side in sides)
+    moves = sum(max(size << len(side.registers), side.vector_bytes) // side.vector_bytes for side in sides)
+    return min(moves, MOST_IN_LOOPS)
 
 
 def _num_sectors(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
