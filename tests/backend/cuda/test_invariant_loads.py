@@ -68,6 +68,12 @@ def read_as_asked(x, weight, out):
     tl.store(out + i, y + tl.load(weight + i, eviction_policy="evict_last"))
 
 
+@deuteron.jit
+def sums_of_rows(x, out, ROWS: tl.constexpr):
+    at = tl.arange(0, ROWS)[:, None] * 256 + tl.arange(0, 256)[None, :]
+    tl.store(out + at, tl.cumsum(tl.load(x + at), axis=1))
+
+
 def draw(rng):
     return aligned(rng.standard_normal(N).astype(np.float32))
 
@@ -108,6 +114,13 @@ def test_a_loop_with_a_store_has_none_and_one_before_it_has(rng):
     invariant, others = loads(compile_for("cuda:90", scale_by_blocks, x, draw(rng), out, N))
     assert invariant == others
     assert loads(compile_for("cuda:90", sum_blocks, x, out, N))[1] == 0
+
+
+def test_rows_that_are_scanned_are_loaded_before_the_first_is_stored(rng):
+    x, out = rng.standard_normal((4, N)).astype(np.float32), np.zeros((4, N), np.float32)
+    kernel = emulate(sums_of_rows, x, out, ROWS=4, num_warps=1)
+    np.testing.assert_allclose(out, x.cumsum(1, dtype=np.float64), atol=1e-4)
+    assert loads(kernel)[0] == 0
 
 
 def test_the_other_branch_does_not_come_first(rng):
