@@ -408,7 +408,15 @@ WORD = """  .reg .b32 t, never, low; .reg .b64 w, v; .reg .b16 h; .reg .pred c; 
     ],
 )
 def test_half_of_a_word_may_stay_unwritten(use: str):
-    body = global_pointers(["x"]) + WORD + use + " mad.wide.u32 x, t, 4, x; st.global.b32 [x], low;"
+    _store_low(use, "low")
+
+
+def test_half_of_a_word_that_is_stored_may_stay_unwritten():
+    _store_low("", "v")
+
+
+def _store_low(use: str, stored: str) -> None:
+    body = global_pointers(["x"]) + WORD + use + f" mad.wide.u32 x, t, 4, x; st.global.b32 [x], {stored};"
     x = np.zeros(32, np.int32)
     launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (x,))
     np.testing.assert_array_equal(x, (np.arange(32) * 3 + 5) * 2 ^ 1)

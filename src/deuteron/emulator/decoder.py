@@ -37,7 +37,15 @@ def decode(function: Function, layout: Layout, pc: int) -> Step:
     sources, destinations = frozenset(d.sources), frozenset(d.destinations)
     is_guarded = instruction.guard is not None
     return Step(
-        instruction, run, sources, destinations, function.register_names, is_guarded, rule.allows_in_flight, d.parts
+        instruction,
+        run,
+        sources,
+        destinations,
+        function.register_names,
+        is_guarded,
+        rule.allows_in_flight,
+        d.parts,
+        d.low_bytes,
     )
 
 

@@ -5,6 +5,7 @@
     mov.b32 {%rs3, %rs4}, %r2;         %rs3 may be used, %rs4 may not
     add.s32 %r3, %r1, 1;               of %r3 the high half is unwritten: bytes of a sum depend on lower ones
     cvt.u16.u32 %rs5, %r3;             %rs5 may be used
+    st.global.b16 [%rd1], %r3;         so may the low half here
 
 LLVM computes with a pair, or a word, of which it needs one half. So a byte that was never written is at fault where it
 is used, which is any instruction but these. Integers of which nothing was written are at fault in arithmetic, too.

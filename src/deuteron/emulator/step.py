@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,7 @@ Run = Callable[[Group], int | None]
 class Step:
     """`allows_in_flight`: it is a wgmma, which may use the registers of another one that is in flight, and looks itself
     whether its accumulators were written. `parts`: it does not look at bytes that were never written, only puts them
-    elsewhere."""
+    elsewhere. `low_bytes`: of the sources that are not read as a whole, how many bytes are."""
 
     instruction: Instruction
     run: Run
@@ -36,6 +36,7 @@ class Step:
     is_guarded: bool
     allows_in_flight: bool = False
     parts: Parts | None = None
+    low_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def source_bits(self) -> int:
@@ -91,7 +92,8 @@ class Step:
     def _check_unwritten(self, group: Group) -> None:
         active = self._active(group)
         for index in self._used & group.unwritten.keys():
-            self._check_written(group, index, group.unwritten[index].any(1) & (active | (index in self._predicate)))
+            unwritten = group.unwritten[index][:, : self.low_bytes.get(index)].any(1)
+            self._check_written(group, index, unwritten & (active | (index in self._predicate)))
         if self.parts is not None:
             if self.parts.arithmetic:
                 for index in self.parts.moved & group.unwritten.keys():

@@ -86,11 +86,12 @@ def decode_st(d: Decoding):
     space = d.choice(*SPACES, default="generic")
     type, count = take_vector_type(d)
     bits = f"b{8 * BITS[type]().itemsize}"
+    space = space_of_symbol(d, d.operand(0), space)
+    address, pc, of_address = d.address(0), d.pc, set(d.sources)
     reads = [d.get(operand, bits) for operand in d.vector(1)]
     if len(reads) != count:
         raise d.error(f"expected {count} sources")
-    space = space_of_symbol(d, d.operand(0), space)
-    address, pc = d.address(0), d.pc
+    d.low_bytes = dict.fromkeys(d.sources - of_address, BITS[type]().itemsize)
 
     def run(group, mask):
         group.pc = pc

@@ -39,7 +39,9 @@ Setter = Callable[[Group, np.ndarray], None]
 
 
 class Decoding:
-    """One instruction being decoded. `sources` and `destinations` collect the registers that the rule asks for."""
+    """One instruction being decoded. `sources` and `destinations` collect the registers that the rule asks for;
+    `low_bytes`: of those among the sources of which not all is read, how many bytes are.
+    """
 
     def __init__(self, function: Function, layout: Layout, pc: int, modifiers: list[str]):
         self.function = function
@@ -51,6 +53,7 @@ class Decoding:
         self.sources: set[int] = set()
         self.destinations: set[int] = set()
         self.parts: Parts | None = None
+        self.low_bytes: dict[int, int] = {}
 
     def error(self, message: str) -> UnknownInstruction:
         return UnknownInstruction(message, self.instruction.line, self.instruction.text)
