@@ -106,8 +106,11 @@ class Aggregate(KernelClass, tuple):
 def aggregate(cls: type) -> type[Aggregate]:
     """Class decorator: its annotated names are the fields of values that kernels handle as one.
 
-    Raises UsageError for an `__init__` that is a `@jit` function, TypeError for a base class that is no aggregate.
+    Raises UsageError for what is no class, and an `__init__` that is a `@jit` function, TypeError for a base class that
+    is no aggregate.
     """
+    if not isinstance(cls, type):
+        raise UsageError(f"@aggregate decorates classes, got {cls!r}")
     bases = [base for base in reversed(cls.__mro__) if base not in (object, tuple, KernelClass, Aggregate)]
     for base in bases[:-1]:
         if not issubclass(base, Aggregate):
