@@ -26,6 +26,18 @@ def kernel(out, KIND: tl.constexpr, AXIS: tl.constexpr):
             tl.store(at, 1 + tl.load(at))
         else:
             tl.store(at, 2 + tl.load(at))
+    elif KIND == "few":
+        if tl.num_programs(AXIS) < 9:
+            tl.store(at, 3 + tl.load(at))
+        else:
+            if tl.program_id(AXIS) & 7 == 0:
+                tl.store(at, 1 + tl.load(at))
+    elif KIND == "few elsewhere":
+        if tl.num_programs((AXIS + 1) % 3) < 9:
+            tl.store(at, 3 + tl.load(at))
+        else:
+            if tl.program_id(AXIS) & 7 == 0:
+                tl.store(at, 1 + tl.load(at))
     elif KIND == "atomic":
         if tl.program_id(AXIS) & 7 == 0:
             tl.atomic_add(at, 1)
@@ -35,7 +47,7 @@ def kernel(out, KIND: tl.constexpr, AXIS: tl.constexpr):
             tl.store(at, 1 + tl.load(at))
 
 
-KINDS = ["last bits", "other bits", "both", "atomic", "two"]
+KINDS = ["last bits", "few", "few elsewhere", "other bits", "both", "atomic", "two"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +55,8 @@ KINDS = ["last bits", "other bits", "both", "atomic", "two"]
 def test_only_last_bits_say_so(lower_python, kind, axis):
     module = lower_python(kernel.fn, [np.zeros(8, np.int32)], {"KIND": kind, "AXIS": axis})
     found = busy_programs(kernel_of(module, cpu_target(*resolve_cpu("native"))))
-    assert found == (Stride(axis, 8) if kind == "last bits" else EVERY_PROGRAM)
+    expected = {"last bits": Stride(axis, 8), "few": Stride(axis, 8, 9)}
+    assert found == expected.get(kind, EVERY_PROGRAM)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,4 +67,6 @@ def test_the_others_run_once(kind, grid):
         out = np.zeros(grid[::-1], np.int32)
         kernel[grid](out, KIND=kind, AXIS=axis)
         runs = ids[axis] & (6 if kind == "other bits" else 7) == 0
-        np.testing.assert_array_equal(out, np.where(runs, 1, 2 if kind == "both" else 0))
+        counted = {"few": axis, "few elsewhere": (axis + 1) % 3}.get(kind)
+        are_few = counted is not None and grid[counted] < 9
+        np.testing.assert_array_equal(out, 3 if are_few else np.where(runs, 1, 2 if kind == "both" else 0))

@@ -261,7 +261,7 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     if entry.uses_tiles:
         emit_configuration(b)
     given = [*sizes, scratch, words, control, streams]
-    programs = Programs(begin, end, sizes, entry.order).every(b, entry.busy.count)
+    programs = Programs(begin, end, sizes, entry.order).every(b, entry.busy)
     if countdown:
         _emit_watched_programs(b, entry, programs, values, given, countdown)
     else:

@@ -9,34 +9,39 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order
+from deuteron.backend.cpu.plan.idle_programs import EVERY_PROGRAM, Stride
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Those with `begin <= number < end` of a grid; every `stride`th along the first dimension of the order."""
+    """Those with `begin <= number < end` of a grid; their ids are multiples of `stride` along the first dimension."""
 
     begin: Value
     end: Value
     sizes: list[Value]
     order: Order
-    stride: int = 1
+    stride: Value | None = None
 
-    def every(self, b: Builder, stride: int) -> Programs:
-        """Of these, those whose ids along the first dimension are multiples of a number."""
-        if stride == 1:
+    def every(self, b: Builder, stride: Stride) -> Programs:
+        """Of these, those that do something, along the first dimension."""
+        if stride == EVERY_PROGRAM:
             return self
-        fast, one = self.order[0], const("i32", 1)
-        size = self._extent(b, fast)
-        count = b.udiv(b.add(size, const("i64", stride - 1)), const("i64", stride))
+        fast = self.order[0]
+        size, one = self._extent(b, fast), const("i64", 1)
+        are_few = b.icmp("slt", self.sizes[fast], const("i32", stride.least))
+        apart = b.select(are_few, one, const("i64", stride.count))
+
+        def num_before(place: Value) -> Value:
+            return b.udiv(b.add(place, b.sub(apart, one)), apart)
 
         def number_of(program: Value) -> Value:
-            in_row = b.udiv(b.add(b.urem(program, size), const("i64", stride - 1)), const("i64", stride))
-            return b.add(b.mul(b.udiv(program, size), count), in_row)
+            return b.add(b.mul(b.udiv(program, size), count), num_before(b.urem(program, size)))
 
-        sizes = [b.trunc(count, one.type) if axis == fast else self.sizes[axis] for axis in FROM_X]
-        return replace(self, begin=number_of(self.begin), end=number_of(self.end), sizes=sizes, stride=stride)
+        count, narrow = num_before(size), [b.trunc(value, "i32") for value in (num_before(size), apart)]
+        sizes = [narrow[0] if axis == fast else self.sizes[axis] for axis in FROM_X]
+        return replace(self, begin=number_of(self.begin), end=number_of(self.end), sizes=sizes, stride=narrow[1])
 
     def _extent(self, b: Builder, axis: int) -> Value:
         """An empty grid has no programs, and must not divide by zero."""
@@ -61,7 +66,7 @@ class Programs:
 
     def ids(self, b: Builder, places: list[Value]) -> list[Value]:
         """The ids of the program at a place."""
-        if self.stride == 1:
+        if self.stride is None:
             return places
         fast = self.order[0]
-        return [b.mul(place, const("i32", self.stride)) if axis == fast else place for axis, place in enumerate(places)]
+        return [b.mul(place, self.stride) if axis == fast else place for axis, place in enumerate(places)]

@@ -61,6 +61,12 @@ class Lift:
             return True
         return not (self.varying.isdisjoint(op.operands) and self.varying.isdisjoint(op.results))
 
+    def are_few(self, b: Builder) -> SSAValue:
+        """Whether there are fewer programs than half of those that a group has room for."""
+        there = b.value(GetNumProgramsOp(self.axis))
+        there = there if self.row is None else b.value(arith.MinSIOp(there, self.row_length(b)))
+        return b.value(CmpIOp(there, b.constant(self.count // 2, i32), "slt"))
+
     def is_first(self, b: Builder) -> SSAValue:
         """Whether a program does the work of those after it."""
         place = self.place_in_row(b, b.value(GetProgramIdOp(self.axis)))
