@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from deuteron.backend.cpu.memory.streaming import launch_streams
+from deuteron.ir.types import i1
 from deuteron.passes.by_name import known_passes
 from deuteron.passes.gpu.specialization import choose_functions
 from deuteron.passes.gpu.specialization.bundle_loads import plan_rings
@@ -137,6 +138,7 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.streams", "MOST_STORES", (1, MUCH)),
     ("passes.tile.group_programs", "_gain", (lambda op, lift, known: 1, lambda op, lift, known: lift.axis)),
     ("passes.tile.group_programs", "ROW_BYTES", (16, 512)),
+    ("passes.tile.lift_programs:Lift", "are_few", (lambda lift, b: b.constant(False, i1),)),
     ("backend.llvm.pieces", "MOST", (0, 8)),
     ("backend.llvm.pieces", "ENOUGH", (1, 12)),
     ("backend.llvm.pieces", "LEAST", (1, 4)),
