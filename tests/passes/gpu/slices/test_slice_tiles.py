@@ -209,6 +209,17 @@ def test_pointers_that_were_in_memory_are_known_to_be_neighbours(monkeypatch):
     assert "cp.async.cg" in kernel.asm["ptx"]
 
 
+def test_addresses_are_not_left_in_memory(monkeypatch):
+    """Of those of a whole copy a thread needs one for each vector, and not all 128 in 1 KB of its memory."""
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=1000))
+    monkeypatch.setattr("deuteron.passes.gpu.slices.slice_tiles.CROWDED_COST", 1000)
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    half, index = X.astype(np.float16), X.astype(np.int32)
+    text = compile_for("cuda:90", gathered_rows, half, index, half, X, 5, M=64, K=64, N=256).asm["ttgir"]
+    assert "ttg.async_copy" in text
+    assert not any("tt.ptr" in line for line in text.splitlines() if "ttg.private_" in line)
+
+
 @deuteron.jit
 def chosen(x, y, out, n, N: tl.constexpr):
     at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]

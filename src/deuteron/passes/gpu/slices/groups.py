@@ -26,7 +26,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.aliasing.apart import can_be_apart, take_apart
-from deuteron.analysis.aliasing.points_to import Targets
+from deuteron.analysis.aliasing.points_to import Targets, is_address
 from deuteron.analysis.aliasing.written_arguments import read_by, written_by
 from deuteron.cached_property import cached_property
 from deuteron.ir.arith import constant_value
@@ -111,6 +111,8 @@ class Group:
     def _is_moved(self, value: SSAValue) -> bool:
         if not is_tile(value.type):
             return False
+        if is_address(value.type):  # of one that is taken whole an access needs the first of each vector alone
+            return not self._is_anew(value)
         is_wide = is_wider_than_threads(value) and _is_carried(value)
         is_in_memory = isinstance(value.owner, LocalLoadOp) or is_wide or bits_in_thread(value) > self.most_held
         return not is_in_memory and not self._is_anew(value)
