@@ -1,4 +1,4 @@
-"""What docs/aot.md says of Make, Meson and Bazel: its blocks as they stand, with a small library."""
+"""What docs/aot.md says of Make, Meson, Bazel and Go: its blocks as they stand, with a small library."""
 
 import os
 import re
@@ -21,6 +21,17 @@ int main(void) {
   printf("%s %g %g\\n", deuteron_status_string(status), (double)x[1], (double)x[2]);
   return 0;
 }
+"""
+GO = """package main
+
+{preamble}
+import "fmt"
+
+func main() {{
+	x := []float32{{1, 2, 3}}
+	status := C.scale_default(C.deuteron_stream(C.DEUTERON_CPU), (*C.float)(&x[0]), 2, 2)
+	fmt.Println(C.GoString(C.deuteron_status_string(status)), x[1], x[2])
+}}
 """
 
 
@@ -123,3 +134,16 @@ def test_a_rule_of_bazel(built: Built, tmp_path: Path):
             folder.chmod(0o755)
     names = re.findall(r'"norms/([^"]*)"', block("starlark"))
     assert names == ["libnorms.a", "norms.h", "norms.hpp"] and all((outs / "norms" / name).exists() for name in names)
+
+
+@pytest.mark.skipif(not (shutil.which("go") and shutil.which("pkg-config")), reason="needs Go and pkg-config")
+def test_go(built: Built):
+    preamble, _, call = block("go").partition("// ")
+    built.write("program/main.go", GO.format(preamble=preamble))
+    built.write("go.mod", "module app\n")
+    built.run("deuteron", "build")
+    folder = built.project.folder
+    own = {"PKG_CONFIG_PATH": str(folder / "build/norms"), "GOCACHE": str(folder / "cache"), "GOFLAGS": "-mod=mod"}
+    built.environment |= own
+    assert built.run("go", "run", "./program") == "success 4 3\n"
+    assert "C.deuteron_stream(C.DEUTERON_CPU), (*C.float)(&x[0])" in call
