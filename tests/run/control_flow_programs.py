@@ -81,6 +81,14 @@ class ControlFlowProgram:
         return self._random.choice((a, f"{a} + n * 0", f"(({a} + {b} + n) & 63)", f"(({a} * 3 - {b} + m) & 31)"))
 
     def _condition(self, names: list[str]) -> str:
+        """One in five assigns a variable in an operand that Python may not come to."""
+        first = self._comparison(names)
+        if self._random.random() < 0.8:
+            return first
+        target = self._random.choice([name for name in names if name[0] == "v"])
+        return f"{first} {self._random.choice(('and', 'or'))} ({target} := {self._expression(names)}) & 3 > 0"
+
+    def _comparison(self, names: list[str]) -> str:
         a, b = self._random.choice(names), self._random.choice(names)
         return self._random.choice(
             (f"({a} & 63) % 3 == 1", f"{a} > {self._random.randint(0, 9)}", f"{a} < {b}", f"{a} & 1")
