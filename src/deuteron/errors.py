@@ -121,6 +121,11 @@ def not_written(path: object, error: OSError) -> UsageError:
     return UsageError(f"cannot write '{path}': {reason}")
 
 
+def not_read(what: str, error: Exception) -> UsageError:
+    """The error for a file, as in "'x.json'" or "the timings 'x.json'", that cannot be read, or not understood."""
+    return UsageError(f"cannot read {what}: {getattr(error, 'strerror', None) or error}")
+
+
 class IRError(DeuteronError):
     """Textual IR that was given as input does not parse or does not verify."""
 

@@ -123,7 +123,7 @@ def test_an_artefact(run, tmp_path):
 
 MISTAKES = [
     (("scale.py", *KERNEL, "-t", "cuda:90", "--stage", "obj"), "has no stage 'obj' for cuda:90: it has ttir, ttgir"),
-    (("absent.json",), "cannot read the metadata 'absent.json'"),
+    (("absent.json",), "cannot read the metadata 'absent.json': No such file or directory"),
     (("scale.py", *KERNEL, "-t", "cuda:90", "-O", "x"), "an option is given as NAME=VALUE, got 'x'"),
 ]
 

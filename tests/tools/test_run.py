@@ -105,6 +105,12 @@ def test_a_file_that_is_not_there(tmp_path):
     assert f"cannot read '{tmp_path}/none.py': No such file or directory" in found.stderr
 
 
+def test_a_module_is_no_file():
+    found = subprocess.run([sys.executable, *DEUTERON_RUN, "-m", "package.program"], capture_output=True, text=True)
+    assert found.returncode == 1
+    assert found.stderr == "error: run takes the file of a program, not -m and the name of a module\n"
+
+
 def test_a_misspelt_option():
     found = subprocess.run([sys.executable, *DEUTERON_RUN, "--emulat", "a.py"], capture_output=True, text=True)
     assert found.returncode == 1 and "Did you mean '--emulate'?" in found.stderr

@@ -20,7 +20,7 @@ from deuteron.aot import naming
 from deuteron.backend import get_backend, parse_target
 from deuteron.backend.metadata import Facts, KernelMetadata
 from deuteron.backend.report import Report
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_read
 from deuteron.json_fields import read_value
 
 FORMAT = "deuteron-aot-kernel"
@@ -164,7 +164,7 @@ def read_record(path: Path) -> KernelRecord:
     try:
         fields = json.loads(path.read_text())
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"cannot read the metadata '{path}': {error}") from None
+        raise not_read(f"the metadata '{path}'", error) from None
     return record_of(fields, path)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import Param, make_params
-from deuteron.errors import UsageError, suggest
+from deuteron.errors import UsageError, not_read, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.modules import name_of
@@ -141,10 +141,8 @@ def read_text(path: Path) -> str:
     """The text of a file; raises UsageError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"cannot read '{path}': {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise not_read(f"'{path}'", error) from error
 
 
 def type_key(type: Any) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.aot.metadata import KernelRecord, record_of
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_read
 from deuteron.library.staleness import Sources
 
 FORMAT = "deuteron-library"
@@ -75,7 +75,7 @@ def read_manifest(path: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UsageError(f"cannot read the manifest '{path}': {error}") from None
+        raise not_read(f"the manifest '{path}'", error) from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise UsageError(f"'{path}' is not the manifest of a library")
     if fields.get("version") != VERSION:

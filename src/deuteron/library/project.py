@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deuteron.errors import Location, UsageError, suggest
+from deuteron.errors import Location, UsageError, not_read, suggest
 from deuteron.library.declaration import KERNEL_KEYS, LIBRARY_KEYS, Kernel, Library
 from deuteron.library.places import Places
 from deuteron.options import is_option
@@ -50,7 +50,7 @@ def _of_toml(path: Path) -> dict[str, Library]:
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(path, str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read '{path}': {error}") from None
+        raise not_read(f"'{path}'", error) from None
     places = Places(str(path), text)
     _check_keys(declared, ["library"], places.at)
     libraries = declared.get("library", {})

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_read
 from deuteron.language.modules import is_main, name_of
 from deuteron.once import ForkLock
 from deuteron.options import Target
@@ -120,7 +120,7 @@ def read_manifest(path: Path) -> list[Wanted]:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read '{path}': {error}") from error
+        raise not_read(f"'{path}'", error) from error
     found = list(_read_lines(dict.fromkeys(lines), path.resolve().parent))
     if not found and any(lines):
         raise UsageError(f"'{path}' is no manifest, such as DEUTERON_RECORD={path.name} has a program write")

@@ -37,6 +37,8 @@ class _Run(Command):
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(interpret: bool, emulate: bool, file: str, args: tuple[str, ...]) -> None:
     """Run a Python program with `import triton` meaning Deuteron."""
+    if file == "-m":
+        raise UsageError("run takes the file of a program, not -m and the name of a module")
     try:
         source = Path(file).read_bytes()
     except OSError as error:

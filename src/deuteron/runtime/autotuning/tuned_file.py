@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.compiler.locks import locked
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, not_read
 
 FORMAT = "deuteron-tuned"
 VERSION = 1
@@ -124,8 +124,7 @@ def read_tuned(path: Path) -> Tuned:
     try:
         fields = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read the timings '{path}': {reason}") from None
+        raise not_read(f"the timings '{path}'", error) from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise UsageError(f"'{path}' has no timings of configurations: its format is not '{FORMAT}'")
     if fields.get("version") != VERSION:
