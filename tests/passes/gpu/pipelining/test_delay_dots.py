@@ -287,3 +287,29 @@ def test_a_slot_that_is_filled_again_keeps_a_dot_in_its_iteration(rng, way, monk
     assert "wait 1" not in loop_of(generic_asm(kernel, "ttgir"))
     emulate_compiled(kernel, *args, asynchronous=mode)
     np.testing.assert_array_equal(out, (a[0].astype(np.float64) @ b @ c).sum(0))
+
+
+@deuteron.jit
+def attention_by_steps(q, k, v, out, end, step, B: tl.constexpr, D: tl.constexpr):
+    rows, dims = tl.arange(0, B), tl.arange(0, D)
+    x = tl.load(q + rows[:, None] * D + dims[None, :])
+    total, acc = tl.zeros((B,), tl.float32), tl.full((B, D), 5.0, tl.float32)
+    for start in range(0, end, step):
+        keys = start + rows
+        p = tl.exp(tl.dot(x, tl.load(k + keys[None, :] * D + dims[:, None])))
+        total += tl.sum(p, 1)
+        acc = tl.dot(p.to(tl.float16), tl.load(v + keys[:, None] * D + dims[None, :]), acc)
+    tl.store(out + rows[:, None] * D + dims[None, :], acc + total[:, None])
+
+
+@pytest.mark.parametrize(("step", "iterations"), [(64, 3), (128, 2), (1 << 30, 1), (0, 0), (-64, 0), (-(2**31), 0)])
+def test_a_step_that_turns_out_not_to_be_positive(step, iterations, rng):
+    """Gives no first iteration before the loop either."""
+    q, k, v = (aligned((rng.standard_normal((192, D)) * 0.2).astype(np.float16)) for _ in range(3))
+    out = aligned(np.full((64, D), np.nan, np.float32))
+    kernel = emulate(attention_by_steps, q[:64], k, v, out, 192, step, B=64, D=D, num_stages=2, target="cuda:90")
+    assert "scf.if" in kernel.asm["ttgir"]
+    keys = np.concatenate([np.arange(64) + i * step for i in range(iterations)] or [np.zeros(0, int)])
+    x, y, z = (one.astype(np.float64) for one in (q[:64], k[keys], v[keys]))
+    p = np.exp(x @ y.T)
+    np.testing.assert_allclose(out, 5 + p @ z + p.sum(1)[:, None], rtol=2e-3, atol=2e-2)

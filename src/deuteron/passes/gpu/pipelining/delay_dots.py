@@ -35,7 +35,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.aliasing.written_arguments import could_be_apart, is_apart, written_arguments
-from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
 from deuteron.ir.nested import nested_ops
@@ -45,9 +44,9 @@ from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import i1, is_tile
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.carried_values import carry, is_innermost, new_argument
+from deuteron.passes.carried_values import carry, has_iteration, is_innermost, new_argument
 from deuteron.passes.gpu.pipelining.chained_dots import (
     allocs_of,
     dependent_ops,
@@ -175,7 +174,7 @@ def _delay_dots(loop: scf.ForOp, dots: Sequence[WarpGroupDotOp], before: Sequenc
 def _guard(loop: scf.ForOp) -> None:
     """Move a loop into an `scf.if`, which gives what enters the loop where that has no iteration."""
     b = Builder.before(loop)
-    runs = b.value(CmpIOp(loop.lb, loop.ub, "slt"))
+    runs = has_iteration(b, loop) or b.constant(True, i1)
     inside, otherwise = Block(), Block([scf.YieldOp(*loop.iter_args)])
     types = [result.type for result in loop.results]
     branch = b.insert(scf.IfOp(runs, types, Region(inside), Region(otherwise)))

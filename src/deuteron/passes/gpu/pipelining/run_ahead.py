@@ -37,7 +37,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.types import bit_width_of, i1, i32
-from deuteron.passes.carried_values import new_argument
+from deuteron.passes.carried_values import has_iteration, new_argument
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
 from deuteron.passes.rewrite import Values
@@ -155,7 +155,7 @@ class Iteration:
     @classmethod
     def of(cls, b: Builder, loop: scf.ForOp, number: int) -> Iteration:
         if not number:
-            return cls(loop.lb, _comes(b, loop.lb, loop.ub))
+            return cls(loop.lb, has_iteration(b, loop))
         lead = b.value(arith.MuliOp(loop.step, b.constant(number, loop.step.type)))
         index = b.value(arith.AddiOp(loop.lb, lead))
         first, step = constant_value(loop.lb), constant_value(loop.step)

@@ -30,7 +30,8 @@ from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.mbarrier import ArriveBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
-from deuteron.passes.carried_values import carry, new_argument
+from deuteron.ir.types import i1
+from deuteron.passes.carried_values import carry, has_iteration, new_argument
 from deuteron.passes.rewrite import erase
 
 
@@ -103,10 +104,12 @@ def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operatio
     previous = [new_argument(loop, value.type, "read") for value in following]
     before = Builder.before(loop)
     none = [before.constant(0, value.type) for value in following]
-    _arrive(Builder(InsertPoint.after(inside), loop.location), arrive, previous, (loop.lb, loop.body.block.args[0]))
+    b = Builder(InsertPoint.after(inside), loop.location)
+    _arrive(b, arrive, previous, b.value(CmpIOp(loop.lb, loop.body.block.args[0], "slt")))
     new = carry(loop, none, following)
     last = new.results[len(new.results) - len(following) :]
-    _arrive(Builder(InsertPoint.after(after), loop.location), arrive, last, (new.lb, new.ub))
+    b = Builder(InsertPoint.after(after), loop.location)
+    _arrive(b, arrive, last, has_iteration(b, new) or b.constant(True, i1))
     erase(arrive)
 
 
@@ -117,9 +120,9 @@ def _varying(arrive: ArriveBarrierOp) -> list[SSAValue]:
     return numbers if arrive.pred is None else [*numbers, arrive.pred]
 
 
-def _arrive(b: Builder, like: ArriveBarrierOp, varying: Sequence[SSAValue], ordered: tuple[SSAValue, SSAValue]) -> None:
-    """Arrive with these values in the place of its own, if the first of two values is below the second."""
-    runs, barrier = b.value(CmpIOp(*ordered, "slt")), like.alloc
+def _arrive(b: Builder, like: ArriveBarrierOp, varying: Sequence[SSAValue], runs: SSAValue) -> None:
+    """Arrive with these values in the place of its own, if an iteration `runs`."""
+    barrier = like.alloc
     if like.pred is not None:
         runs = b.value(arith.AndIOp(runs, varying[-1]))
     if isinstance(barrier.owner, MemDescIndexOp):
