@@ -247,7 +247,6 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     location = user_location(entry.function.location) if has_lines else None
     if location:
         b.set_debug_location(module.debug_location(b, location.file, location.line, location.column))
-    callers = enter_environment(b, architecture)
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), entry.num_spans) if entry.is_controlled else zero("ptr")
@@ -257,6 +256,7 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     countdown = watch and begin_countdown(b, watch, entry.uses_tiles, entry.has_atomics)
     named = dict(zip(parameters, values, strict=True))
     words = new_words(b, entry.reuses, b.sub(end, begin))
+    callers = enter_environment(b, architecture)  # after what needs memory of the entry block
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
     if entry.uses_tiles:
         emit_configuration(b)
