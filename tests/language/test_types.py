@@ -44,7 +44,8 @@ def test_shape_and_scalar():
     assert tile.scalar.element_ty == tl.float16
     assert tile.with_element_ty(tl.int8) == tl.block_type(tl.int8, (64, 32))
     assert str(tile) == "pointer<fp16>[64, 32]"
-    assert eval(repr(tl.bfloat16), {"deuteron": __import__("deuteron")}) == tl.bfloat16
+    package = __import__("deuteron")
+    assert eval(repr(tl.bfloat16), {"deuteron": package, "triton": package}) == tl.bfloat16
 
 
 def test_wrong_types_are_errors():

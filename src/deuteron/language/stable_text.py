@@ -88,6 +88,8 @@ def _content_text(value: Any) -> str:
         return f"{'' if kind is dict else kind.__name__}{_text_of_dict(value)}"
     if is_of_users(kind):
         return f"{kind.__name__}:{_base_text(value)}"
+    if hasattr(value, "cache_key_part"):
+        return f"{kind.__name__}:{value.cache_key_part}"
     text = f"{kind.__name__}:{value!r}"
     leaves_out_elements = hasattr(value, "__array__") and value.shape != ()
     return _numbered_text(value) if " at 0x" in text or leaves_out_elements else text

@@ -146,8 +146,14 @@ class dtype:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def cache_key_part(self) -> str:
+        """What it is in keys: the same whether `triton` is Deuteron or not."""
+        return str(self)
+
     def __repr__(self) -> str:
-        return f"deuteron.language.{self.codegen_name()}"
+        """Python that gives it, where its package is imported: `triton`, once that is Deuteron."""
+        return f"{type(self).__module__.partition('.')[0]}.language.{self.codegen_name()}"
 
 
 def _name_predicate(name: str):
