@@ -109,7 +109,7 @@ class FastLaunches:
 
         def launch(*args: Any, **keywords: Any) -> Any:
             nonlocal native
-            if native is None and self.at != self._in_python:  # since `kernel[grid]` was taken
+            if native is None and self.record is not None:  # since `kernel[grid]` was taken
                 native = self.at(grid)
             return native(*args, **keywords) if native else self._fn.run_noted(grid, args, keywords)
 
@@ -129,9 +129,9 @@ class FastLaunches:
         if launcher is None:
             return
         if self.record is None:
-            self.launcher = launcher
-            self.record = kernel_record(self._fn, self._entries, launcher, self._fn.run_noted)
-            self.at = launcher.subscript(self.record)
+            record = kernel_record(self._fn, self._entries, launcher, self._fn.run_noted)
+            self.launcher, self.at = launcher, launcher.subscript(record)
+            self.record = record  # last: what asks for it then takes `at`
         found.num_noted += 1
         made = _entry(launcher, self._fn, bound, found)
         if made is None:
