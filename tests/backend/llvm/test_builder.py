@@ -138,3 +138,13 @@ def test_instructions_carry_the_debug_location():
     assert "!DILocation(line: 12, column: 5" in text
     assert '!DIFile(filename: "k.py", directory: "/src")' in text
     assert "add i32 %i, 1, !dbg !" in text
+
+
+def test_memory_of_a_call_is_in_its_entry_block():
+    """Wherever it is asked for; kernels with vectors on the stack ended where one block moved it."""
+    b = function()
+    with b.loop(const("i32", 0), b.parameters[1], const("i32", 1), [], hint="i"):
+        place = b.alloca("i32", 3, align=4)
+        b.store(const("i32", 5), place)
+    text = verified(b)
+    assert text.index(" = alloca i32, i32 3, align 4") < text.index("\n  br ") and text.count("alloca") == 1

@@ -33,7 +33,7 @@ class CallersEnvironment:
 
 
 def enter_environment(b: Builder, architecture: str) -> CallersEnvironment:
-    """In the entry block, which this ends: after all memory of the call, before anything is computed."""
+    """Before anything is computed."""
     enter = _enter_on_aarch64 if architecture == "aarch64" else _enter_on_x86
     return enter(b)
 

@@ -256,7 +256,7 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     countdown = watch and begin_countdown(b, watch, entry.uses_tiles, entry.has_atomics)
     named = dict(zip(parameters, values, strict=True))
     words = new_words(b, entry.reuses, b.sub(end, begin))
-    callers = enter_environment(b, architecture)  # after what needs memory of the entry block
+    callers = enter_environment(b, architecture)
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
     if entry.uses_tiles:
         emit_configuration(b)

@@ -224,6 +224,15 @@ class Builder(Arithmetic, Memory, ControlFlow):
         self.current_block.lines.append(f"  {name} = {text}{self._function.debug}")
         return Value(type, name)
 
+    def _emit_in_entry(self, type: str, text: str, hint: str) -> Value:
+        """At its beginning, where this builder is in another block: its end may have been reached."""
+        if self.current_block is self.entry_block:
+            return self._emit(type, text, hint)
+        name = self._name(hint)
+        self.types[name] = type
+        self.entry_block.lines.insert(0, f"  {name} = {text}{self._function.debug}")
+        return Value(type, name)
+
     def _name(self, hint: str) -> str:
         if hint:
             return "%" + self._unique(hint)

@@ -27,6 +27,9 @@ class Memory:
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError
 
+    def _emit_in_entry(self, type: str, text: str, hint: str) -> Value:
+        raise NotImplementedError
+
     def _append(self, text: str) -> None:
         raise NotImplementedError
 
@@ -47,8 +50,9 @@ class Memory:
         raise NotImplementedError
 
     def alloca(self, type: str, count: int | Value = 1, align: int = 64, hint: str = "") -> Value:
-        """Memory of this call; place it in the entry block, since in a loop it would grow the stack."""
-        count = const("i32", count) if isinstance(count, int) else count
+        """Memory of this call, in the entry block where its size is known: elsewhere it would move the stack."""
+        if isinstance(count, int):
+            return self._emit_in_entry("ptr", f"alloca {type}, {const('i32', count)}, align {align}", hint)
         return self._emit("ptr", f"alloca {type}, {count}, align {align}", hint)
 
     def gep(self, element_type: str, ptr: Value, index: Value, flags: str = "", hint: str = "") -> Value:
