@@ -388,3 +388,42 @@ def test_a_class_that_was_defined_anew(monkeypatch):
     monkeypatch.setitem(globals(), "Shift", Shift)
     with pytest.raises(UsageError, match="'Shift', which kernel 'shift_kernel' uses, has changed"):
         shift_kernel[(1,)](out)
+
+
+@deuteron.jit
+def stepped(x, step: tl.constexpr = 3, *, bias: tl.constexpr = 10):
+    return x + step + bias
+
+
+@deuteron.jit
+def with_defaults(out_ptr, n=1):
+    tl.store(out_ptr, stepped(n))
+
+
+DEFAULTS = {  # of which function, which, and what with_defaults stores with them
+    "positional": (stepped, "__defaults__", (4,), 15),
+    "by name": (stepped, "__kwdefaults__", {"bias": 20}, 24),
+    "of the kernel": (with_defaults, "__defaults__", (2,), 15),
+}
+
+
+@pytest.mark.parametrize("launches", [1, 4])
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_other_defaults_after_a_compile_are_an_error(executor, monkeypatch, case, launches):
+    function, key, value, _ = DEFAULTS[case]
+    kernel, out = fresh(with_defaults), np.zeros(1, np.int32)
+    for _ in range(launches):
+        kernel[(1,)](out)
+    assert out[0] == 14
+    monkeypatch.setattr(function.fn, key, value)
+    with pytest.raises(UsageError, match=f"'{function.__name__}.{key}', which kernel 'with_defaults' uses, has chan"):
+        kernel[(1,)](out)
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_other_defaults_before_a_compile_count(executor, monkeypatch, case):
+    function, key, value, expected = DEFAULTS[case]
+    kernel, out = fresh(with_defaults), np.zeros(1, np.int32)
+    monkeypatch.setattr(function.fn, key, value)
+    kernel[(1,)](out)
+    assert out[0] == expected

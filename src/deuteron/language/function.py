@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -85,11 +86,31 @@ class Function(SourceFunction):
         self.file_lines = lines_of_file(fn)
         self.noinline = noinline
         self.repr = repr or partial(_plain_name, fn.__name__)
-        self.signature = inspect.signature(fn)
         check_parameters(fn, "do_not_specialize", do_not_specialize)
         check_parameters(fn, "do_not_specialize_on_alignment", do_not_specialize_on_alignment)
-        self.params = _parameters(self.signature, do_not_specialize, do_not_specialize_on_alignment)
+        self._unspecialized = do_not_specialize, do_not_specialize_on_alignment
+        self._read_parameters()
         update_wrapper(self, fn)
+
+    def _read_parameters(self) -> None:
+        self._signature = inspect.signature(self.fn)
+        self._params = _parameters(self._signature, *self._unspecialized)
+        self._defaults = _defaults(self.fn)
+
+    def _follow_defaults(self) -> None:
+        """Read the parameters again where a program has given `fn` other defaults."""
+        if self.fn is not None and not _are_same(_defaults(self.fn), self._defaults):
+            self._read_parameters()
+
+    @property
+    def signature(self) -> inspect.Signature:
+        self._follow_defaults()
+        return self._signature
+
+    @property
+    def params(self) -> tuple[Parameter, ...]:
+        self._follow_defaults()
+        return self._params
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.__module__}.{self.__qualname__})"
@@ -111,12 +132,7 @@ class Function(SourceFunction):
 
     @property
     def arg_names(self) -> list[str]:
-        return [param.name for param in self.params]
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is of Deuteron's own library."""
-        return str(self.fn.__module__).partition(".")[0] == __name__.partition(".")[0]
+        return [param.name for param in self._params]
 
     def location(self, node: ast.AST) -> Location:
         """Where a node of `tree` is in the file."""
@@ -168,6 +184,15 @@ def check_parameters(fn: Callable[..., Any], option: str, listed: Sequence[str |
                 f"{', '.join(names)}.{near}"
             )
             warnings.warn_explicit(message, UserWarning, fn.__code__.co_filename, fn.__code__.co_firstlineno)
+
+
+def _defaults(fn: Callable[..., Any]) -> tuple[Any, ...]:
+    """The values of the defaults; `__kwdefaults__` is a dictionary, which may be changed in place."""
+    return fn.__defaults__ or (), *(fn.__kwdefaults__ or {}).values()
+
+
+def _are_same(objects: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(objects) == len(others) and all(map(operator.is_, objects, others))
 
 
 def _parameters(

@@ -166,6 +166,14 @@ def find_references(fn: Callable[..., Any], names: Iterable[Name]) -> Iterator[R
             yield reference._replace(is_owner=name.is_owner)
 
 
+def references_to_defaults(fn: Callable[..., Any], name: str) -> Iterator[Reference]:
+    """The defaults of a function that has some: a program may give it others."""
+    for key in ("__defaults__", "__kwdefaults__"):
+        reference = _reference(f"{name}.{key}", _Attributes(fn), key)
+        if reference is not None and reference.value:
+            yield reference
+
+
 def _find(fn: Callable[..., Any], node: ast.expr) -> Reference | None:
     if isinstance(node, ast.Name):
         return _reference(node.id, namespace_of(fn, node.id), node.id)

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
+from itertools import chain
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -28,7 +29,14 @@ from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.place_in_file import PlaceInFile
-from deuteron.language.references import Name, Reference, find_references, is_value, names_in
+from deuteron.language.references import (
+    Name,
+    Reference,
+    find_references,
+    is_value,
+    names_in,
+    references_to_defaults,
+)
 from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
 from deuteron.language.stable_text import is_of_users, parts_of, stable_repr
 
@@ -48,6 +56,11 @@ class SourceFunction(ByName, PlaceInFile):
     @property
     def tree(self) -> ast.FunctionDef:
         return self.source.tree
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is of Deuteron's own library."""
+        return str(self.fn.__module__).partition(".")[0] == __name__.partition(".")[0]
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -127,7 +140,8 @@ class SourceFunction(ByName, PlaceInFile):
         """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
         if self.fn is None:
             return None
-        found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
+        variables = chain.from_iterable(map(_variables, _with_dependencies(self)))
+        found = {(reference.name, reference.place[0]): reference for reference in variables}
         values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
         return {key: (reference.value, reference.namespace) for key, reference in values.items()}
 
@@ -138,7 +152,7 @@ class SourceFunction(ByName, PlaceInFile):
 
     def watched(self) -> tuple[Reference, ...]:
         """What must not change once this function, with all that it uses, is compiled."""
-        return tuple(reference for fn in _with_dependencies(self) for reference in _watched(fn))
+        return tuple(chain.from_iterable(map(_watched, _with_dependencies(self))))
 
 
 class KernelClass:
@@ -264,6 +278,12 @@ def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
 
 
 def _watched(fn: SourceFunction) -> Iterator[Reference]:
+    yield from _variables(fn)
+    if not fn.is_own:
+        yield from references_to_defaults(fn.fn, fn.__qualname__)
+
+
+def _variables(fn: SourceFunction) -> Iterator[Reference]:
     """The references to what counts in a compiled kernel; not to what is Deuteron's own or Python's, which stays."""
     for reference in fn.references:
         value = reference.value
