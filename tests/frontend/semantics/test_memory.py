@@ -12,7 +12,7 @@ from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
     ("statement", "names"),
     [
         ("tl.load(p)", ["tt.load"]),
-        ("tl.load(p, mask=True, other=1)", ["tt.load"]),
+        ("tl.load(p, mask=True, other=1.5)", ["arith.constant", "tt.load"]),
         ("tl.load(p, mask=n > 0, other=n)", ["arith.constant", "arith.cmpi", "arith.sitofp", "tt.load"]),
         ("tl.load(p + t, n > 0)", ["tt.splat", "tt.addptr", "arith.constant", "arith.cmpi", "tt.splat", "tt.load"]),
         ("tl.load(b)", ["tt.bitcast", "tt.load", "arith.constant", "arith.cmpi"]),
@@ -93,6 +93,11 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
             "tl.load got `other` without a mask. Give the mask that says where `other` is taken.",
         ),
         ("tl.load(p, mask=k)", f"tl.load through one pointer is of one scalar, but the mask is int1[64]. {NO_TILE}"),
+        ("tl.load(p, True, other='a')", "`other` of tl.load must be a tensor or a number, got 'a'."),
+        (
+            "tl.load(p, True, other=x)",
+            f"tl.load through one pointer is of one scalar, but `other` is fp32[64]. {NO_TILE}",
+        ),
         (
             "tl.load(p, n > 0, other=x)",
             f"tl.load through one pointer is of one scalar, but `other` is fp32[64]. {NO_TILE}",

@@ -56,7 +56,6 @@ def load(
     if other is not None and mask is None:
         raise ctx.error("tl.load got `other` without a mask. Give the mask that says where `other` is taken.")
     mask = checked_mask(ctx, "tl.load", pointer, mask)
-    other = None if mask is None else other
     check_scalar_access(ctx, "tl.load", pointer, "`other`", other)
     shape = common_shape(ctx, *(operand.shape for operand in (pointer, mask, other) if isinstance(operand, Tensor)))
     pointer = byte_pointer(ctx, broadcast_tensor(ctx, pointer, shape))
@@ -64,7 +63,8 @@ def load(
     mask = mask and broadcast_tensor(ctx, mask, shape)
     if other is not None:
         other = value_in_type(ctx, other, element, shape, "`other` of tl.load")
-    op = LoadOp(pointer.handle, handle_of(mask), handle_of(other), cache, evict, bool(volatile))
+    filler = None if mask is None else handle_of(other)
+    op = LoadOp(pointer.handle, handle_of(mask), filler, cache, evict, bool(volatile))
     value = tensor(ctx, op, pointer.type.with_element_ty(element))
     return convert(ctx, value, int1) if is_bool else value
 
