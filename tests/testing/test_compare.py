@@ -35,5 +35,5 @@ def test_nan_equals_nan_only():
 
 
 def test_shapes_must_agree():
-    with pytest.raises(AssertionError):
-        assert_close(np.ones((2, 3)), np.ones((3, 2)))
+    with pytest.raises(AssertionError, match=r"^sum\narrays of different shapes: \(2, 3\) and \(3, 2\)$"):
+        assert_close(np.ones((2, 3)), np.ones((3, 2)), err_msg="sum")

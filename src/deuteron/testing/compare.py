@@ -20,8 +20,9 @@ def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: st
 
     left, right = _as_numpy(x), _as_numpy(y)
     absolute, relative = _tolerance(atol, left.dtype), _tolerance(rtol, left.dtype)
-    if left.size > 1 or right.size > 1:
-        np.testing.assert_equal(left.shape, right.shape, err_msg=err_msg)
+    if left.shape != right.shape and (left.size > 1 or right.size > 1):
+        lead = f"{err_msg}\n" if err_msg else ""
+        raise AssertionError(f"{lead}arrays of different shapes: {left.shape} and {right.shape}")
     np.testing.assert_allclose(
         left.astype(_widened(left.dtype)),
         right.astype(_widened(right.dtype)),

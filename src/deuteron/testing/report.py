@@ -119,7 +119,7 @@ class Mark:
             return_df: return pandas data frames, one for each benchmark (one alone: itself).
         """
         is_single = isinstance(self.benchmarks, Benchmark)
-        tables = [self.measure(b, kwargs) for b in ([self.benchmarks] if is_single else self.benchmarks)]
+        tables = [self.measure(bench, kwargs) for bench in _listed(self.benchmarks)]
         for table in tables:
             if print_data:
                 print(f"{table.bench.plot_name}:\n{table}")
@@ -133,8 +133,6 @@ class Mark:
         return frames[0] if is_single else frames
 
     def measure(self, bench: Benchmark, kwargs: Mapping[str, Any]) -> Table:
-        if not isinstance(bench, Benchmark):
-            raise UsageError(f"perf_report takes a Benchmark(x_names=[...], ...), or a list of some, got {bench!r}")
         table = Table(bench)
         for place in bench.x_vals:
             x = bench.x_values(place)
@@ -145,7 +143,17 @@ class Mark:
 
 def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
     """Decorator of a function that measures one place: it takes the x names, the line argument and `args`."""
+    _listed(benchmarks)
     return lambda fn: Mark(fn, benchmarks)
+
+
+def _listed(benchmarks: Any) -> Sequence[Benchmark]:
+    """One benchmark, or some, as a list; raises UsageError for what is neither."""
+    listed = benchmarks if isinstance(benchmarks, list | tuple) else [benchmarks]
+    for each in listed:
+        if not isinstance(each, Benchmark):
+            raise UsageError(f"perf_report takes a Benchmark(x_names=[...], ...), or a list of some, got {each!r}")
+    return listed
 
 
 def _plot_all(tables: Sequence[Table], folder: Path | None, show: bool) -> None:
