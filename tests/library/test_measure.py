@@ -1,6 +1,11 @@
 """`deuteron tune NAME`: a library's kernels are measured on this machine, and the library chooses by it."""
 
+import ctypes
 import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -12,8 +17,9 @@ from deuteron.backend.llvm.targets import machine
 from deuteron.errors import UsageError
 from deuteron.library import measure as measured
 from deuteron.library import read_project
-from deuteron.library.device_arrays import arrays_for
+from deuteron.library.device_arrays import _ProcessorArrays, arrays_for
 from deuteron.library.measure import MeasureOptions, measure_library
+from deuteron.library.measuring_turn import measuring_turn
 from deuteron.options import Target
 from deuteron.runtime.autotuning.tuned_file import read_tuned
 from deuteron.tools.main import main
@@ -131,6 +137,12 @@ def test_the_command(declared: Project, monkeypatch: pytest.MonkeyPatch):
             "the sizes of 'n' are whole numbers, got 'many'",
         ),
         ("arguments = {", "argument = {", "'tune' has no 'argument'. Did you mean 'arguments'?"),
+        ("arguments = {", 'reset_to_zero = "Y"\narguments = {', """is a list of arrays, ["counter"], got 'Y'"""),
+        (
+            "arguments = {",
+            'reset_to_zero = ["n"]\narguments = {',
+            "'n' is no array of kernel 'rms_norm'. There are X, Y",
+        ),
         ('X = "n * n_rows", ', "", "'tune' says neither in 'sizes' nor in 'arguments' what 'X' is"),
         ("n_rows = 2 }", "n_rows = 2, m = 3 }", "'m' is no parameter of the functions of 'rms_norm'"),
         ('X = "n * n_rows"', 'X = "n * rows"', "rows"),
@@ -151,6 +163,87 @@ def test_mistakes(declared: Project, old: str, new: str, message: str):
     with pytest.raises(UsageError) as caught:
         measure(declared, bench=Bench())
     assert message in str(caught.value) and "deuteron.toml:" in str(caught.value)
+
+
+COOPERATIVE = """
+[library.sums]
+targets = ["cpu"]
+[[library.sums.kernel]]
+source = "sums.py"
+name = "total"
+grid = "programs"
+tuned = "tuned.json"
+types = { x = "*fp32", counter = "*i32", n = "i32", programs = "i32" }
+constexprs = { BLOCK = [64, 128] }
+options = { launch_cooperative_grid = true }
+[library.sums.kernel.tune]
+sizes = { n = 50, programs = 3 }
+arguments = { x = "n * programs", counter = 1 }
+reset_to_zero = ["counter"]
+"""
+SUMS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x, counter, n, programs, BLOCK: tl.constexpr):
+    own = x + tl.program_id(0) * n
+    i = tl.arange(0, BLOCK)
+    tl.store(own + i, tl.load(own + i, mask=i < n) * 2, mask=i < n)
+    tl.atomic_add(counter, 1)
+    while tl.atomic_add(counter, 0) % programs != 0:
+        pass
+"""
+
+
+def content(address: int, type: type, count: int) -> np.ndarray:
+    return np.ctypeslib.as_array((type * count).from_address(address)).copy()
+
+
+def test_programs_that_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every launch finds the counter at zero, the first one of each algorithm the other arrays as they were made."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    (tmp_path / "deuteron.toml").write_text(COOPERATIVE)
+    made, seen = {}, []
+    make = _ProcessorArrays.make
+    monkeypatch.setattr(_ProcessorArrays, "make", lambda arrays, *of: made.setdefault(of, make(arrays, *of)))
+
+    def bench(launch: Callable[[], None], quantiles: object) -> list[float]:
+        for _ in range(3):
+            launch()
+            assert content(made["i32", 1], ctypes.c_int32, 1) == 3
+            seen.append(content(made["fp32", 150], ctypes.c_float, 150))
+        return [1.0] * 3
+
+    library = read_project(tmp_path / "deuteron.toml")["sums"]
+    (found,) = measure_library(library, MeasureOptions(bench=bench))
+    assert [outcome.ms for outcome in found.choice.outcomes.values()] == [[1.0] * 3] * 2
+    assert np.array_equal(seen[0], seen[3]) and np.array_equal(seen[0] * 4, seen[2])
+
+
+def test_one_process_at_a_time(declared: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    turns = []
+    with measuring_turn(Target("cpu", "native", 1), lambda: turns.append("first waits")):
+        other = Thread(
+            target=measure, args=[declared], kwargs={"bench": Bench(), "on_wait": lambda: turns.append("waits")}
+        )
+        other.start()
+        while not turns:
+            time.sleep(0.01)
+        assert not (declared.folder / "tuned").exists()
+    other.join()
+    assert turns[0] == "waits" and read_tuned(declared.folder / "tuned" / "rms_norm.json").choices
+
+
+def test_a_gpu_is_known_by_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    driver = FakeDriver()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("deuteron.library.measuring_turn.cuda_driver", lambda: driver)
+    monkeypatch.setattr("deuteron.library.measuring_turn.current_device", lambda driver: 0)
+    with measuring_turn(Target("cuda", 90), lambda: None):
+        assert [path.name for path in tmp_path.iterdir()] == ["deuteron-measures-gpu-0000-1b-00.0"]
 
 
 def test_a_library_that_says_nothing(project: Project):
@@ -175,7 +268,7 @@ class FakeDriver:
 
     def call(self, name, *args):
         self.calls.append((name, *args[-1:]))
-        return 4096 if name == "cuMemAlloc" else None
+        return {"cuMemAlloc": 4096, "cuDeviceGetPCIBusId": b"0000:1b:00.0\0\0\0\0"}.get(name)
 
     def context_of(self, device):
         from contextlib import nullcontext
@@ -189,4 +282,7 @@ def test_arrays_of_a_gpu_are_freed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("deuteron.library.device_arrays.current_device", lambda driver: 0)
     with arrays_for(Target("cuda", 90)) as arrays:
         assert arrays.make("fp16", 8) == 4096
-    assert driver.calls == [("cuMemAlloc", 16), ("cuMemcpyHtoD", 16), ("cuMemFree", 4096)]
+        arrays.restore()
+        arrays.zero(4096)
+    copy = ("cuMemcpyHtoD", 16)
+    assert driver.calls == [("cuMemAlloc", 16), copy, copy, ("cuMemsetD8", 16), ("cuMemFree", 4096)]

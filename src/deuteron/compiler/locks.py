@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 try:
@@ -20,15 +20,26 @@ except ImportError:  # Windows
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """With no other process in here for the same folder, which is made; raises OSError where that cannot be."""
+def locked(folder: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """With no other process in here for the same folder, which is made; raises OSError where that cannot be.
+
+    `on_wait` is called where another one is in here, before this one waits for it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle, on_wait)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, on_wait: Callable[[], None]) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        on_wait()
+        fcntl.flock(handle, fcntl.LOCK_EX)

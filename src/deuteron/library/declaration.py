@@ -26,7 +26,7 @@ from deuteron.settings import BOUNDS, settings
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")
 _NAMES_IN_CXX = ("cpu", "checked")  # in the namespace of every library
-_TUNE_KEYS = ("sizes", "arguments")
+_TUNE_KEYS = {"sizes": Mapping, "arguments": Mapping, "reset_to_zero": list | tuple}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
 
@@ -43,8 +43,8 @@ class Kernel:
     `out_name` is what the functions are called, without it the kernel's name. Of `exclude`, a variant that has all
     the values of a table is left out. `tuned` is a file of timings, relative to the declaration's folder, by which the
     default algorithm is chosen, and `tune` what `deuteron tune` measures: `sizes`, values of whole parameters, whose
-    names are the key, and `arguments`, the elements of arrays and what other parameters are. `place` says where a key
-    was written.
+    names are the key, `arguments`, the elements of arrays and what other parameters are, and `reset_to_zero`, arrays
+    that every launch finds so. `place` says where a key was written.
     """
 
     name: str
@@ -131,8 +131,9 @@ class Kernel:
             if key not in _TUNE_KEYS:
                 known = f"{suggest(key, _TUNE_KEYS)} It has {', '.join(_TUNE_KEYS)}"
                 raise self.error(f"'tune' has no '{key}'.{known}", "tune", key)
-            if not isinstance(table, Mapping):
-                raise self.error(f"'{key}' is a table, got {table!r}", "tune", key)
+            if not isinstance(table, _TUNE_KEYS[key]):
+                kind = "a table" if _TUNE_KEYS[key] is Mapping else 'a list of arrays, ["counter"]'
+                raise self.error(f"'{key}' is {kind}, got {table!r}", "tune", key)
         for name, sizes in self.tune.get("sizes", {}).items():
             if not _values(sizes) or not all(type(size) is int for size in _values(sizes)):
                 raise self.error(f"the sizes of '{name}' are whole numbers, got {sizes!r}", "tune", "sizes", name)

@@ -2,6 +2,8 @@
 
 with arrays_for(target) as arrays:
     address = arrays.make("fp16", 4096)         aligned; floats are random, numbers are 0, as they may be indices
+    arrays.restore()                            all of them are as they were made
+    arrays.zero(address)
 """
 
 from __future__ import annotations
@@ -30,36 +32,61 @@ class DeviceArrays(Protocol):
     def make(self, type: str, count: int) -> int:
         """The address of an array of so many elements; on the processor one that knows how far it reaches."""
 
+    def restore(self) -> None:
+        """Give every array the content that it was made with."""
+
+    def zero(self, address: int) -> None:
+        """Set all of an array to zero."""
+
 
 class _ProcessorArrays:
     def __init__(self) -> None:
-        self._kept: list[Any] = []
+        self._made: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def make(self, type: str, count: int) -> int:
-        content = _content(type, count)
+        content = _content(type, count).view(np.uint8)
         space = np.zeros(content.nbytes + _ALIGNMENT, np.uint8)
         begin = -space.ctypes.data % _ALIGNMENT
-        space[begin : begin + content.nbytes] = content.view(np.uint8)
-        self._kept.append(space)
+        array = space[begin : begin + content.nbytes]
+        array[:] = content
         address = BoundedAddress(space.ctypes.data + begin)
         address.span = Span(address, content.nbytes)
+        self._made[int(address)] = array, content
         return address
+
+    def restore(self) -> None:
+        for array, content in self._made.values():
+            array[:] = content
+
+    def zero(self, address: int) -> None:
+        array, _ = self._made[int(address)]
+        array[:] = 0
 
 
 class _GpuArrays:
     def __init__(self, driver: Any):
-        self._driver, self._addresses = driver, []
+        self._driver, self._contents = driver, {}
 
     def make(self, type: str, count: int) -> int:
         content = _content(type, count)
-        address = self._driver.call("cuMemAlloc", max(content.nbytes, 1))
-        self._addresses.append(address)
-        self._driver.call("cuMemcpyHtoD", address, content.ctypes.data, content.nbytes)
-        return int(address)
+        address = int(self._driver.call("cuMemAlloc", max(content.nbytes, 1)))
+        self._contents[address] = content
+        self._copy(address, content)
+        return address
+
+    def restore(self) -> None:
+        for address, content in self._contents.items():
+            self._copy(address, content)
+
+    def zero(self, address: int) -> None:
+        self._driver.call("cuMemsetD8", address, 0, max(self._contents[address].nbytes, 1))
 
     def free(self) -> None:
-        for address in self._addresses:
+        for address in self._contents:
             self._driver.call("cuMemFree", address)
+
+    def _copy(self, address: int, content: np.ndarray) -> None:
+        self._driver.call("cuMemcpyHtoD", address, content.ctypes.data, content.nbytes)
 
 
 @contextmanager

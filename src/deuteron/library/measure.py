@@ -5,8 +5,9 @@
 
 For each function, for each combination of the sizes, arrays are made as `tune` says how many elements they have, and
 the kernels for the machine's processor and GPU are compiled, launched and timed as an autotuner does it; on the
-processor after a launch that checks what they access. What the file has already for the same source is not measured
-again.
+processor after a launch that checks what they access. All find the arrays as they were made, and before every launch
+those are zero that `tune` says, such as a counter by which programs wait for each other. What the file has already for
+the same source is not measured again.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from deuteron.compiler.ahead import Job
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import CompiledKernel
 from deuteron.dtypes import INTEGERS
-from deuteron.errors import MemoryAccessError, UsageError, not_written
+from deuteron.errors import MemoryAccessError, UsageError, not_written, suggest
 from deuteron.library.declaration import Kernel, Library
 from deuteron.library.device_arrays import DeviceArrays, arrays_for
+from deuteron.library.measuring_turn import measuring_turn
 from deuteron.library.variants import Variant, variants_of
 from deuteron.library.worker import DeclarationError, request_of
-from deuteron.options import LAUNCH_ATTRIBUTES, Target
+from deuteron.options import Target
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.trial_timing import check_spills, time_trial
 from deuteron.runtime.autotuning.trials import SKIPPED, Trials
@@ -54,11 +56,36 @@ _LAUNCH = ("num_warps", "num_stages", "num_ctas")
 @dataclass(frozen=True)
 class MeasureOptions:
     """`sizes` take the place of those that are declared; with `again` what is known is measured again. `bench(fn,
-    quantiles=)` returns milliseconds."""
+    quantiles=)` returns milliseconds. `on_wait` is called before it waits for another process, which measures on the
+    same device."""
 
     sizes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     again: bool = False
     bench: Callable[..., Any] | None = None
+    on_wait: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class _Launches:
+    """What the kernels of a function are launched with: the values of all parameters, of arrays their addresses."""
+
+    arrays: DeviceArrays
+    values: Mapping[str, Any]
+    zeroed: Sequence[str]
+
+    def of(self, algorithm: _Algorithm, compiled: CompiledKernel) -> Callable[[], None]:
+        """A launch, of which the first one finds the arrays as they were made."""
+        scope = grid_scope(algorithm.source.signature, algorithm.variant.host_parameters)
+        extents = grid_value(parse_grid(algorithm.variant.grid, scope), self.values)
+        passed = [self.values[param.name] for param in compiled.metadata.runtime_params]
+        self.arrays.restore()
+
+        def launch() -> None:
+            for name in self.zeroed:
+                self.arrays.zero(self.values[name])
+            compiled.launch(extents, passed)
+
+        return launch
 
 
 @dataclass(frozen=True)
@@ -159,11 +186,6 @@ def _algorithm(kernel: Kernel, variant: Variant) -> _Algorithm:
         source = load_source(request.path, variant.name, request.signature or "")
     except DeclarationError as error:
         raise kernel.error(error.message, *error.keys) from None
-    for name in LAUNCH_ATTRIBUTES:
-        if request.options.get(name):
-            raise kernel.error(
-                f"kernels with {name} are not measured: write their timings another way", "options", name
-            )
     further = {name: value for name, value in variant.options.items() if name not in _LAUNCH}
     values = {name: value for name, value in source.signature.constexprs.items() if name not in _always_one(source)}
     config = Config({**values, **further}, **{name: getattr(request, name) for name in _LAUNCH})
@@ -213,11 +235,11 @@ def _measure(
     known = {} if options.again else store.known(choice, by_config)
     jobs = {config: algorithm.job for config, algorithm in by_config.items()}
     missing = [config for config in by_config if config not in known]
-    with arrays_for(target) as arrays:
-        given = _with_arrays(kernel, algorithms[0], values, arrays)
+    with measuring_turn(target, options.on_wait), arrays_for(target) as arrays:
+        launches = _launches(kernel, algorithms[0], values, arrays)
         if target.backend == "cpu":
-            _check_arrays(kernel, [by_config[config] for config in missing], given, sizes)
-        bench = partial(_bench, by_config, jobs, given, options)
+            _check_arrays(kernel, [by_config[config] for config in missing], launches, sizes)
+        bench = partial(_bench, by_config, jobs, launches, options)
         trials = Trials(algorithms[0].variant.function, bench, jobs, known)
         try:
             trials.run(missing)
@@ -286,29 +308,32 @@ def _check_values(kernel: Kernel, algorithm: _Algorithm, values: Mapping[str, An
             raise kernel.error(f"'tune' gives the array '{name}' {value} elements", "tune", where, name)
 
 
-def _with_arrays(
-    kernel: Kernel, algorithm: _Algorithm, values: Mapping[str, Any], arrays: DeviceArrays
-) -> dict[str, Any]:
-    """The values with addresses in the place of numbers of elements."""
+def _launches(kernel: Kernel, algorithm: _Algorithm, values: Mapping[str, Any], arrays: DeviceArrays) -> _Launches:
+    """Launches with the values, and addresses in the place of numbers of elements."""
     given, types = dict(values), _element_types(algorithm)
+    zeroed = kernel.tune.get("reset_to_zero", ())
+    for name in zeroed:
+        if name not in types:
+            known = f"{suggest(name, types)} There are {', '.join(types)}"
+            raise kernel.error(f"'{name}' is no array of kernel '{kernel.name}'.{known}", "tune", "reset_to_zero")
     for name, type in types.items():
         try:
             given[name] = arrays.make(type, values[name])
         except MemoryError:
             message = f"there is no memory for the array '{name}' of {values[name]:,} elements of {type}"
             raise kernel.error(message, "tune", "arguments", name) from None
-    return given
+    return _Launches(arrays, given, zeroed)
 
 
 def _check_arrays(
-    kernel: Kernel, algorithms: Sequence[_Algorithm], values: Mapping[str, Any], sizes: Mapping[str, int]
+    kernel: Kernel, algorithms: Sequence[_Algorithm], launches: _Launches, sizes: Mapping[str, int]
 ) -> None:
     """Launch each once with its accesses checked: beyond an array that is too small is memory of this process."""
     for algorithm in algorithms:
         job = algorithm.job
         try:
             options = dataclasses.replace(job.options, check=BOUNDS)
-            _launch_of(algorithm, compile_with(job.backend, job.source, job.target, options), values)()
+            launches.of(algorithm, compile_with(job.backend, job.source, job.target, options))()
         except MemoryAccessError as error:
             lacks = f"the arrays that 'tune' gives kernel '{kernel.name}' for {dict(sizes)}"
             raise kernel.error(f"{lacks} are not what it accesses:\n{error}", "tune", "arguments") from None
@@ -316,17 +341,10 @@ def _check_arrays(
             continue
 
 
-def _launch_of(algorithm: _Algorithm, compiled: CompiledKernel, values: Mapping[str, Any]) -> Callable[[], None]:
-    scope = grid_scope(algorithm.source.signature, algorithm.variant.host_parameters)
-    extents = grid_value(parse_grid(algorithm.variant.grid, scope), values)
-    passed = [values[param.name] for param in compiled.metadata.runtime_params]
-    return partial(compiled.launch, extents, passed)
-
-
 def _bench(
     algorithms: Mapping[Config, _Algorithm],
     jobs: Mapping[Config, Job],
-    values: Mapping[str, Any],
+    launches: _Launches,
     options: MeasureOptions,
     config: Config,
     best: float,
@@ -336,5 +354,5 @@ def _bench(
     kernel = compile_with(job.backend, job.source, job.target, job.options)
     if not takes_spills:
         check_spills(kernel)
-    launch = _launch_of(algorithm, kernel, values)
+    launch = launches.of(algorithm, kernel)
     return time_trial(launch, options.bench or testing.do_bench, best, stops_early=options.bench is None)

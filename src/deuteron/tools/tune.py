@@ -60,7 +60,8 @@ def library(name: str, file: Path, sizes: tuple[str, ...], again: bool) -> None:
         raise UsageError(
             f"'{file}' declares no library '{name}'.{suggest(name, declared)} It has {', '.join(declared)}"
         )
-    for measured in measure_library(declared[name], MeasureOptions(dict(map(_size, sizes)), again)):
+    options = MeasureOptions(dict(map(_size, sizes)), again, on_wait=_say_that_it_waits)
+    for measured in measure_library(declared[name], options):
         choice = measured.choice
         where = f"{measured.function} on {choice.device}, {_listed(choice.key)}"
         if choice.best is None:
@@ -68,6 +69,10 @@ def library(name: str, file: Path, sizes: tuple[str, ...], again: bool) -> None:
             continue
         best = f"{choice.outcomes[choice.best].time:.4g} ms: {_listed(json.loads(choice.best))}"
         click.echo(f"{where}: {measured.num_new} of {len(choice.outcomes)} measured, best {best}", err=True)
+
+
+def _say_that_it_waits() -> None:
+    click.echo("waiting for another process, which measures on the same device", err=True)
 
 
 def _size(text: str) -> tuple[str, list[int]]:
