@@ -37,10 +37,13 @@ def test_programs_shrink_at_once(monkeypatch):
     """Collections of garbage let other threads run in the middle of `ast.parse`."""
     monkeypatch.setattr(campaign, "Worker", Failing)
     given = campaign.Campaign(0, 64, ("cpu",), jobs=4, shrink_seconds=5, make=long_program)
+    threshold = gc.get_threshold()
     gc.callbacks.append(_lets_others_run)
+    gc.set_threshold(20)
     try:
         report = campaign.run(given, lambda text: None)
     finally:
+        gc.set_threshold(*threshold)
         gc.callbacks.remove(_lets_others_run)
     assert report.signatures["cpu error a fault"] == 64
 

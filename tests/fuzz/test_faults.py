@@ -23,7 +23,7 @@ from tests.fuzz.shrink import shrink
 
 
 class HereAndNow:
-    """Runs cases in this process, where the fault is."""
+    """Runs cases in this process, where the fault is, and where threads of a campaign change syntax."""
 
     def __enter__(self) -> HereAndNow:
         return self
@@ -32,10 +32,12 @@ class HereAndNow:
         pass
 
     def run(self, case: Case, executors: Sequence[str], timeout: float = 0, runs: int = 5) -> list[Outcome]:
-        return list(run_case(case, executors, lambda place: None, runs))
+        with campaign.SYNTAX:
+            return list(run_case(case, executors, lambda place: None, runs))
 
     def call(self, function: Callable[..., Any], *arguments: Any, timeout: float = 0) -> Any:
-        return function(*arguments)
+        with campaign.SYNTAX:
+            return function(*arguments)
 
 
 def hunt(

@@ -1,13 +1,17 @@
 """The lines of a definition, found without its tokens, are those of `inspect`; where it is not sure, it asks that."""
 
+import ast
+import gc
 import importlib.util
 import inspect
 import tarfile
+import threading
 from types import FunctionType
 
 import pytest
 
 from deuteron.language import source
+from deuteron.language.lambda_source import syntax_tree
 
 TEXT = '''
 def plain(x):
@@ -101,3 +105,28 @@ def test_definitions_of_modules(module):
 def test_what_is_in_no_file_is_asked_for():
     assert not source.lines_of_file(eval("lambda: 1"))
     assert not source.lines_of_file(print)
+
+
+@pytest.fixture
+def other_threads_parse():
+    """In the middle of this thread's parsing, at the first collections of garbage."""
+    left, threshold = [None] * 3, gc.get_threshold()
+
+    def parse(phase, info):
+        if left:
+            left.pop()
+            thread = threading.Thread(target=ast.parse, args=("x",))
+            thread.start()
+            thread.join()
+
+    gc.collect()
+    gc.callbacks.append(parse)
+    gc.set_threshold(50)
+    yield
+    gc.set_threshold(*threshold)
+    gc.callbacks.remove(parse)
+
+
+def test_a_thread_parses_while_another_does(other_threads_parse):
+    """`ast.parse` ends with a SystemError then, in CPython 3.11."""
+    assert len(syntax_tree("\n".join(f"v{i} = ({i} + x) * y" for i in range(200))).body) == 200

@@ -5,6 +5,7 @@
         def <lambda>(n): return 2 * n
 
 Only a file, or a text that is registered with linecache, says which of the lambdas of a line it is.
+`syntax_tree` parses, also what is no lambda.
 """
 
 from __future__ import annotations
@@ -16,6 +17,22 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 
 Span = tuple[int, int, int, int]  # lines and columns of the first and the last character, as `co_positions` counts
+_MOST_PARSES = 20
+
+
+def syntax_tree(text: str) -> ast.Module:
+    """The tree of a module.
+
+    CPython 3.11 counts how deep it is in trees for all threads together. Where a collection of garbage in the middle of
+    `ast.parse` runs Python, which lets another thread parse, the count is wrong at the end of both, a SystemError. That
+    says nothing of the text, so it is parsed again.
+    """
+    for _ in range(_MOST_PARSES):
+        try:
+            return ast.parse(text)
+        except SystemError:
+            continue
+    return ast.parse(text)
 
 
 def definition_of_lambda(fn: FunctionType) -> tuple[list[str], int, ast.FunctionDef]:
@@ -25,7 +42,7 @@ def definition_of_lambda(fn: FunctionType) -> tuple[list[str], int, ast.Function
     """
     lines = _lines(fn)
     code = list(_spans(fn.__code__))
-    lambdas = (node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, ast.Lambda))
+    lambdas = (node for node in ast.walk(syntax_tree("".join(lines))) if isinstance(node, ast.Lambda))
     found = [node for node in lambdas if node.lineno == fn.__code__.co_firstlineno and _has(node, code)]
     if not (found and code):
         raise OSError("which lambda of its line it is, is not known")

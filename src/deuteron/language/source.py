@@ -22,7 +22,7 @@ from types import FunctionType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
-from deuteron.language.lambda_source import definition_of_lambda
+from deuteron.language.lambda_source import definition_of_lambda, syntax_tree
 
 _MOST_TRIES = 16  # to parse a definition, before its tokens are looked at
 
@@ -200,7 +200,7 @@ def _no_source(fn: Callable[..., Any], reason: str) -> UsageError:
 
 def _parse(lines: Sequence[str]) -> ast.stmt:
     """The definition in these lines. An indented one is put under an `if`, so that columns stay those of the file."""
-    tree = ast.parse("if True:\n" * _wrapper_lines(lines) + "".join(lines))
+    tree = syntax_tree("if True:\n" * _wrapper_lines(lines) + "".join(lines))
     definition = tree.body[0]
     return definition.body[0] if isinstance(definition, ast.If) else definition
 
