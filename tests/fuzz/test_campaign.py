@@ -36,7 +36,7 @@ def long_program(seed: int) -> Case:
 def test_programs_shrink_at_once(monkeypatch):
     """Collections of garbage let other threads run in the middle of `ast.parse`."""
     monkeypatch.setattr(campaign, "Worker", Failing)
-    given = campaign.Campaign(0, 64, ("cpu",), jobs=4, shrink_seconds=5, make=long_program)
+    given = campaign.Campaign(0, 16, ("cpu",), jobs=4, shrink_seconds=1, make=long_program)
     threshold = gc.get_threshold()
     gc.callbacks.append(_lets_others_run)
     gc.set_threshold(20)
@@ -45,7 +45,7 @@ def test_programs_shrink_at_once(monkeypatch):
     finally:
         gc.set_threshold(*threshold)
         gc.callbacks.remove(_lets_others_run)
-    assert report.signatures["cpu error a fault"] == 64
+    assert report.signatures["cpu error a fault"] == 16
 
 
 def _lets_others_run(phase: str, info: dict[str, int]) -> None:
