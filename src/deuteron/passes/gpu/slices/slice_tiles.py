@@ -12,7 +12,8 @@ ptxas takes 0.15 to 0.3 ms for each instruction where values do not fit into reg
 there are: 64x64x64 elements in four warps are 2,048 in a thread. Ranges and addresses are computed anew for each slice;
 other tiles that the loop takes from before it, or leaves behind, are in memory of the thread, to which they would be
 spilled; what a loop carries from one iteration to the next stays there. A kernel of fewer instructions stays as it is,
-and so does what is done with fewer registers.
+and so does what is done with fewer registers, and one whose loops multiply on tensor cores, unless it is very long or
+its tiles spill.
 """
 
 from __future__ import annotations
@@ -33,19 +34,22 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
 from deuteron.ir.hints import hints_of_part
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
 from deuteron.ir.ttg.shared import LocalLoadOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
 from deuteron.machine.gpu import USUAL_REGISTERS
 from deuteron.passes.gpu.slices import costs
 from deuteron.passes.gpu.slices.block_groups import BlockGroups
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
-from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all
+from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all, matrix_instructions
 from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
 from deuteron.passes.gpu.slices.groups import MANY, Group, is_made_anew
 from deuteron.passes.gpu.slices.live_tiles import live_registers
@@ -62,6 +66,10 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 # Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides;
 # of one with a dot, which is of tiles that spill, where each takes longer.
 LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
+# So many times as much where loops multiply on tensor cores what fits: sums and operands go through memory between dots
+# and slices, in each iteration. Attention with capped scores, of 11,218, took 1,056 us so, and 588 without; a backward
+# pass with 256 columns, of 16,755, 882 and 788. ptxas takes 0.2 to 0.7 s longer.
+TIMES_BESIDE_DOTS = 2.5
 # Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
 # registers those of a tile of a quarter are in memory as well, loops that save little are made, and what goes from
 # there to shared memory goes slice by slice. Fewer take as long where tiles fill the registers 2.5 times at once:
@@ -81,7 +89,7 @@ class SliceTiles(Optimisation):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         is_carried = False
         for func in functions_in(op):
-            if cost_of_all(func) >= self.least_cost:
+            if self._is_long(func):
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
                 if _is_crowded(func):
                     store_after_alloc(func, MANY)
@@ -89,6 +97,12 @@ class SliceTiles(Optimisation):
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
+
+    def _is_long(self, func: FuncOp) -> bool:
+        cost = cost_of_all(func)
+        if self.least_cost <= cost < self.least_cost * TIMES_BESIDE_DOTS:
+            return not _multiplies_in_loops(func) or live_registers(func) >= SPILLING_REGISTERS
+        return cost >= self.least_cost
 
     def _block(self, block: Block, infos: AxisInfoAnalysis, is_crowded: bool = False) -> bool:
         """Whether a loop does not need all that it carries any more, or a branch all that it gives."""
@@ -118,6 +132,16 @@ class SliceTiles(Optimisation):
     def _least_saved(self, group: Group, is_crowded: bool) -> int:
         usual = LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP
         return min(LEAST_IN_CROWD if is_crowded else usual, self.least_cost)
+
+
+def _multiplies_in_loops(func: FuncOp) -> bool:
+    """Whether tensor cores do, in any loop."""
+    loops = (op for op in nested_ops(func) if isinstance(op, scf.ForOp | scf.WhileOp))
+    return any(_is_by_tensor_cores(op) for loop in loops for op in nested_ops(loop))
+
+
+def _is_by_tensor_cores(op: Operation) -> bool:
+    return isinstance(op, WarpGroupDotOp) or (isinstance(op, DotOp) and matrix_instructions(op) > 0)
 
 
 def _is_crowded(func: FuncOp) -> bool:
