@@ -126,6 +126,21 @@ def test_the_order_of_rounded_sums_by_atomics_is_open(dtype, numbers, is_exact):
     assert (io.low[0] == io.high[0]) == is_exact
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("numbers", "is_exact"), [((1.0, 2.0, 3.0, 4.0), True), ((0.1, 0.7, 1.3, -5.9), False)])
+def test_the_order_of_rounded_sums_by_descriptors_is_open(dtype, numbers, is_exact):
+    """Of each element of a block that programs add to."""
+    source = (
+        "@triton.jit\ndef kernel(x, io):\n    d = tl.make_tensor_descriptor(io, [12], [1], [16])\n"
+        "    d.atomic_add([0], tl.full((16,), tl.load(x + tl.program_id(0)), io.dtype.element_ty))\n"
+    )
+    arguments = Argument("x", dtype, 4, numbers), Argument("io", dtype, 16, (0.3,) if not is_exact else (1.0,))
+    case = Case(3, source, arguments, (4,))
+    *_, io = expect(case, lowered(case), runs=5).bounds
+    assert (io.low[:12] == io.high[:12]).all() == is_exact
+    assert (io.low[12:] == io.high[12:]).all()
+
+
 def test_a_sum_by_one_atomic_is_as_it_is():
     source = "@triton.jit\ndef kernel(x, io):\n    tl.atomic_add(io, tl.load(x))\n"
     arguments = Argument("x", "float32", 1, (0.1,)), Argument("io", "float32", 1, (0.7,))

@@ -63,7 +63,7 @@ def _check_offsets(offsets) -> None:
 
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
-    parts = (part.reshape(shape_of(op.result.type)) for part in _block(op.desc.type, described, offsets))
+    parts = (part.reshape(shape_of(op.result.type)) for part in block_lanes(op.desc.type, described, offsets))
     return _load(ctx, op, described, *parts)
 
 
@@ -85,7 +85,7 @@ def _load(ctx, op, described: Described, addresses: np.ndarray, inside: np.ndarr
 @RULES.on(DescriptorStoreOp)
 def descriptor_store(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    _store(ctx, op, value, *_block(op.desc.type, described, offsets))
+    _store(ctx, op, value, *block_lanes(op.desc.type, described, offsets))
 
 
 @RULES.on(DescriptorScatterOp)
@@ -104,12 +104,13 @@ def _store(ctx, op, value: np.ndarray, addresses: np.ndarray, inside: np.ndarray
 @RULES.on(DescriptorReduceOp)
 def descriptor_reduce(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    addresses, inside = _block(op.desc.type, described, offsets)
+    addresses, inside = block_lanes(op.desc.type, described, offsets)
     kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
     combine_lanes(ctx, op, op.desc, AtomicKind(kind), addresses, value, inside)
 
 
-def _block(type: TensorDescType, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
+def block_lanes(type: TensorDescType, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of a block, and which of them lie in the tensor."""
     tile = type.tile
     return described.block(tuple(map(int, offsets)), shape_of(tile), byte_width_of(tile))
 

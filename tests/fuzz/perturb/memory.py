@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from deuteron.interpreter import tensor_descriptor
+from deuteron.interpreter.atomic import combine_lanes
 from deuteron.interpreter.described import Described
-from deuteron.interpreter.memory import block_lanes, load_lanes, store
+from deuteron.interpreter.memory import block_lanes
 from deuteron.interpreter.rule_table import Rule
-from deuteron.interpreter.values import round_float, storage_dtype_of
+from deuteron.interpreter.values import dtype_of, round_float
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp, AtomicStoreOp
-from deuteron.ir.tt.descriptor import DescriptorScatterOp, DescriptorStoreOp
+from deuteron.ir.tt.descriptor import (
+    DescriptorReduceKind,
+    DescriptorReduceOp,
+    DescriptorScatterOp,
+    DescriptorStoreOp,
+    atomic_kind,
+)
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import element_type_of, f32
 from tests.fuzz.exactness import MANTISSA, wider
@@ -20,6 +28,8 @@ _MANTISSA_AND_SIGN = {
     np.dtype(f"uint{bits}"): bits_type((1 << bits - 1) | (1 << mantissa) - 1)
     for bits, mantissa, bits_type in ((16, 10, np.uint16), (32, 23, np.uint32), (64, 52, np.uint64))
 }
+
+Sum = AtomicRMWOp | DescriptorReduceOp
 
 
 class Memory:
@@ -37,6 +47,7 @@ class Memory:
             StoreOp: lambda rule: self._any_nan(self._store(rule)),
             AtomicRMWOp: self._atomic,
             AtomicCASOp: self._atomic,
+            DescriptorReduceOp: self._reduce,
             **dict.fromkeys(stores, self._any_nan),
         }
 
@@ -107,11 +118,24 @@ class Memory:
 
         return perturbed
 
-    def _reorder_sums(self, ctx, op: AtomicRMWOp, ptr: np.ndarray, exact: np.ndarray, mask: np.ndarray | None) -> None:
+    def _reduce(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, described, value, *offsets):
+            kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
+            if kind != AtomicKind.FADD:
+                return rule(ctx, op, described, value, *offsets)
+            addresses, inside = tensor_descriptor.block_lanes(op.desc.type, described, offsets)
+            exact = wider(_sums(ctx, op, addresses, inside)) + wider(value)
+            rule(ctx, op, described, value, *offsets)
+            self._reorder_sums(ctx, op, addresses, exact, inside)
+            self._flush_sums(ctx, op, addresses, inside)
+
+        return perturbed
+
+    def _reorder_sums(self, ctx, op: Sum, ptr: np.ndarray, exact: np.ndarray, mask: np.ndarray | None) -> None:
         """A unit in the last place more or less where something was added before, and the order matters: of some random
         orders all may be alike.
         """
-        type = op.value.type
+        type = op.operands[1].type
         moves = np.zeros(np.shape(ptr), bool)
         was_rounded = round_float(np.asarray(exact), type) != exact
         active = np.ones(np.shape(ptr), bool) if mask is None else np.asarray(mask)
@@ -121,18 +145,28 @@ class Memory:
             self._was_rounded[address] = self._was_rounded.get(address, False) | bool(was_rounded[lane])
             moves[lane] = is_repeated and self._was_rounded[address]
         if moves.any():
-            sums = load_lanes(ctx, op, ptr, mask, np.zeros(np.shape(ptr), storage_dtype_of(type)))
-            store(ctx, op, ptr, self._noise.moved(sums, self._noise.ulp(sums, type), type), moves)
+            sums = _sums(ctx, op, ptr, mask)
+            _put(ctx, op, ptr, self._noise.moved(sums, self._noise.ulp(sums, type), type), moves)
 
-    def _flush_sums(self, ctx, op: AtomicRMWOp, ptr: np.ndarray, mask: np.ndarray | None) -> None:
+    def _flush_sums(self, ctx, op: Sum, ptr: np.ndarray, mask: np.ndarray | None) -> None:
         """GPUs add subnormal numbers of fp32 as zeros of their sign."""
-        if element_type_of(op.value.type) != f32:
+        if element_type_of(op.operands[1].type) != f32:
             return
-        sums = load_lanes(ctx, op, ptr, mask, np.zeros(np.shape(ptr), np.float32))
+        sums = _sums(ctx, op, ptr, mask)
         is_subnormal = (sums != 0) & (np.abs(sums) < np.finfo(np.float32).tiny)
         if is_subnormal.any() and self._noise.rng.integers(2):
             self._noise.licence.taken += 1
-            store(ctx, op, ptr, np.copysign(np.float32(0), sums), is_subnormal)
+            _put(ctx, op, ptr, np.copysign(np.float32(0), sums), is_subnormal)
+
+
+def _sums(ctx, op: Sum, ptr: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """What is there: -0.0 more changes nothing."""
+    nothing = np.full(np.shape(ptr), -0.0, dtype_of(op.operands[1].type))
+    return combine_lanes(ctx, op, op.operands[0], AtomicKind.FADD, ptr, nothing, mask)
+
+
+def _put(ctx, op: Sum, ptr: np.ndarray, sums: np.ndarray, where: np.ndarray) -> None:
+    combine_lanes(ctx, op, op.operands[0], AtomicKind.XCHG, ptr, sums, where)
 
 
 def disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
