@@ -127,14 +127,14 @@ def test_the_order_of_rounded_sums_by_atomics_is_open(dtype, numbers, is_exact):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-@pytest.mark.parametrize(("numbers", "is_exact"), [((1.0, 2.0, 3.0, 4.0), True), ((0.1, 0.7, 1.3, -5.9), False)])
-def test_the_order_of_rounded_sums_by_descriptors_is_open(dtype, numbers, is_exact):
-    """Of each element of a block that programs add to."""
+@pytest.mark.parametrize(("number", "is_exact"), [(3.0, True), (0.1, False)])
+def test_the_order_of_rounded_sums_by_descriptors_is_open(dtype, number, is_exact):
+    """Of each element of a block that programs add to. That these add the same is not looked at."""
     source = (
         "@triton.jit\ndef kernel(x, io):\n    d = tl.make_tensor_descriptor(io, [12], [1], [16])\n"
         "    d.atomic_add([0], tl.full((16,), tl.load(x + tl.program_id(0)), io.dtype.element_ty))\n"
     )
-    arguments = Argument("x", dtype, 4, numbers), Argument("io", dtype, 16, (0.3,) if not is_exact else (1.0,))
+    arguments = Argument("x", dtype, 4, (number,)), Argument("io", dtype, 16, (1.0,))
     case = Case(3, source, arguments, (4,))
     *_, io = expect(case, lowered(case), runs=5).bounds
     assert (io.low[:12] == io.high[:12]).all() == is_exact

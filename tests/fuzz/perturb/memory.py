@@ -122,7 +122,8 @@ class Memory:
         def perturbed(ctx, op, described, value, *offsets):
             kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
             if kind != AtomicKind.FADD:
-                return rule(ctx, op, described, value, *offsets)
+                rule(ctx, op, described, value, *offsets)
+                return
             addresses, inside = tensor_descriptor.block_lanes(op.desc.type, described, offsets)
             exact = wider(_sums(ctx, op, addresses, inside)) + wider(value)
             rule(ctx, op, described, value, *offsets)
