@@ -10,6 +10,7 @@ perturb/      the interpreter with every licence that the language gives taken a
 exactness.py  which numbers, sums and products are exact, so that they are the same in any order
 oracle.py     what memory has to hold after the launch, element by element
 executors.py  launching a case on the CPU, the emulator, a GPU; triton.py: by Triton's frontend
+control_flow.py  kernels of Python's statements, which CPython runs too
 jit.py        launching it again and again as users do, with other arguments (passed.py)
 worker.py     a process that survives what it runs
 shrink.py     a smaller program with the same failure

@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from tests.fuzz import triton
 from tests.fuzz.campaign import Campaign, run
+from tests.fuzz.case import Case
+from tests.fuzz.control_flow import control_flow
 from tests.fuzz.generator import generate
 from tests.fuzz.mutator import mutate
 
@@ -33,12 +36,11 @@ def main() -> int:
     parser.add_argument("--shrunk-alike", type=int, default=8, help="programs of one signature that are shrunk")
     parser.add_argument("--families", default="", help="of statements, or edits, that there are many of: dot,shape")
     parser.add_argument("--mutants", action="store_true", help="of real kernels, instead of programs made from nothing")
+    parser.add_argument("--control-flow", action="store_true", help="programs of Python's statements, for `python` too")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
     executors = tuple(given.executors.split(","))
-    of_both = triton.OF_BOTH if "triton" in executors else {}
-    families = tuple(filter(None, given.families.split(",")))
-    make = partial(mutate, families=families) if given.mutants else partial(generate, families=families, **of_both)
+    make = _maker(given, executors)
     if given.show is not None:
         print(make(given.show).text(f"seed {given.show}"))
         return 0
@@ -60,6 +62,16 @@ def main() -> int:
     report = run(campaign, lambda text: print(text, flush=True))
     print(report.table())
     return int(bool(report.signatures))
+
+
+def _maker(given: argparse.Namespace, executors: Sequence[str]) -> Callable[[int], Case]:
+    """What makes a program of a seed."""
+    if given.control_flow:
+        return control_flow
+    families = tuple(filter(None, given.families.split(",")))
+    if given.mutants:
+        return partial(mutate, families=families)
+    return partial(generate, families=families, **(triton.OF_BOTH if "triton" in executors else {}))
 
 
 if __name__ == "__main__":

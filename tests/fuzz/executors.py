@@ -9,7 +9,8 @@ asynchronous results visible at random moments; `cuda:90/early` and `/late` choo
 that fault (`pages.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and these with arrays that are views
 of one (`overlapping.py`); `gpu`, the machine's;
 `triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
-beside the interpreter (`claims.py`); `jit`, the CPU by way of `kernel[grid](...)`, again and again (`jit.py`).
+beside the interpreter (`claims.py`); `jit`, the CPU by way of `kernel[grid](...)`, again and again (`jit.py`);
+`python`, CPython itself, of kernels that are plain Python (`control_flow.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from tests.fuzz.any_costs import CPU_COSTS, any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.claims import difference_of_claims
+from tests.fuzz.control_flow import run_by_python
 from tests.fuzz.jit import difference_of_launches
 from tests.fuzz.oracle import Expected, expect
 from tests.fuzz.overlapping import difference_of_overlapping
@@ -85,6 +87,7 @@ COSTS = "costs"
 PAGES = "pages"
 CLAIMS = "claims"
 JIT = "jit"
+PYTHON = "python"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -192,6 +195,9 @@ def _lower(source: ASTSource):
 def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarray], float]:
     """The arrays after a launch, and the seconds of a processor that compiling took."""
     values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], used()
+    if executor == PYTHON:
+        run_by_python(case, values)
+        return [value for value in values if isinstance(value, np.ndarray)], 0.0
     kernel, run = _prepared(case, source, executor)
     seconds = used() - begin
     run(kernel, grid, values)
