@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,35 @@ def test_dimensions_exchanged_around_another(compare, rng, shape):
     x = rng.standard_normal(shape[::-1]).astype(np.float32)
     made = compare(blocks_of_three_dimensions, [x, np.zeros(shape, np.float32)], dict(zip("ABC", shape, strict=True)))
     np.testing.assert_array_equal(made[1], 2 * x.T)
+
+
+def blocks_up_to_limits(x, whole, out, rows, columns, first, M: tl.constexpr, N: tl.constexpr):
+    """Limits along both dimensions, of a load alone and of the store as well."""
+    j, i, k = tl.arange(0, M)[:, None, None], tl.arange(0, 2)[None, :, None], tl.arange(0, N)[None, None, :]
+    inside = (j < rows) & (k < columns - i) & (k >= first)
+    a = tl.load(x + (k * 2 + i) * M + j, inside, other=-7)
+    tl.store(whole + (j * 2 + i) * N + k, a)
+    b = tl.load(x + (k * 2 + i) * M + j, inside, other=3)
+    tl.store(out + (j * 2 + i) * N + k, b, (j < rows) & (k < columns))
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.int8])
+@pytest.mark.parametrize("m, n", [(128, 16), (16, 128), (64, 64), (128, 128)])
+def test_blocks_end_at_limits(compare, rng, dtype, m, n):
+    """The loop over blocks runs in parts along the one dimension or the other, the one that is long."""
+    x = rng.integers(-99, 99, m * n * 2).astype(dtype)
+    outputs = [np.zeros(m * n * 2, dtype) for _ in range(2)]
+    for limits in ((m, n, 0), (m - 3, n - 15, 0), (1, n, -1), (m, 2, 1), (0, n, 0), (m // 2, n // 2 + 1, 5)):
+        compare(blocks_up_to_limits, [x, *outputs, *limits], {"M": m, "N": n})
+
+
+def test_blocks_before_limits_have_no_masks(lower_python, lower_module):
+    """16 lines that are exchanged and 16 that are not: each is there twice, with a mask and without."""
+    x = np.zeros(1, np.float32)
+    llir = lower_module(lower_python(transpose_and_add, [x, x, x, 64, 64], {"M": 128, "N": 32})).llir
+    assert len(re.findall(" load <16 x float>", llir)) == 16 + 16
+    assert len(re.findall("call <16 x float> @llvm.masked.load", llir)) == 16 + 16
 
 
 def transposed_twice(x, out, N: tl.constexpr):

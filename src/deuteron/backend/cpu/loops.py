@@ -31,11 +31,11 @@ from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.memory.transpose import exchange_lanes, exchange_words
-from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
+from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, Stride, knowing, parts_of
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.limits import find_limits
+from deuteron.backend.cpu.plan.limits import Limits, find_limits
 from deuteron.backend.cpu.plan.quotients import Quotients
 from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root
 from deuteron.backend.cpu.plan.segments import Segments
@@ -43,6 +43,7 @@ from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments
 from deuteron.backend.llvm.types import Value, byte_width, const, width
+from deuteron.cached_property import cached_property
 from deuteron.ir.types import element_type_of
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
@@ -67,12 +68,21 @@ class NestLoops:
         return [tuple(entries[copy % len(entries)] for entries in self._axes) for copy in range(count)]
 
     @property
+    def lines(self) -> list[AxisIndex]:
+        """Where a block is read whose lanes and vectors are exchanged: a vector along the other dimension by lane."""
+        chosen, first = self.vectorisation, list(self.indices[0])
+        along, across = first[chosen.axis], first[chosen.across]
+        first[chosen.across] = self.vector_from(across, chosen.num_across)
+        rest = first[chosen.axis + 1 :]
+        return [(*first[: chosen.axis], self.one_of(along, lane), *rest) for lane in range(chosen.lanes)]
+
+    @property
     def order(self) -> list[int]:
-        """Dimensions, outermost first, without the one that is reduced."""
-        last = (self.vectorisation.axis, self.nest.reduced_axis)
-        outer = [axis for axis in range(len(self.nest.shape)) if axis not in last]
-        vectorised = self.vectorisation.axis
-        return outer if vectorised in (None, self.nest.reduced_axis) else [*outer, vectorised]
+        """Dimensions, outermost first, without the one that is reduced; those of blocks come last."""
+        chosen, axes = self.vectorisation, range(len(self.nest.shape))
+        inner = (chosen.across, chosen.axis) if chosen.turned else (chosen.axis,)
+        ordered = [*(axis for axis in axes if axis not in inner), *(axis for axis in inner if axis is not None)]
+        return [axis for axis in ordered if axis != self.nest.reduced_axis]
 
     @property
     def _computes(self) -> bool:
@@ -82,23 +92,43 @@ class NestLoops:
 
     def parts(self, axis: int) -> list[Part | None]:
         """The parts of the loop over a dimension, which is about to be opened; None: all of it."""
-        extent, chosen = self.nest.shape[axis], self.vectorisation
-        least = MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
-        is_short = extent < least * chosen.lanes * chosen.unroll
-        if axis != chosen.axis or not chosen.is_whole or is_short:
+        parted, limits = self._parted
+        if axis != parted or limits is None:
             return [None]
-        limits = find_limits(self.ctx.plan, self.nest, axis)
-        if limits is None:
-            return [None]
+        chosen, extent, most = self.vectorisation, self.nest.shape[axis], self._stride(axis)
+        is_across = axis == chosen.across
         first = [entries[0] for entries in self._axes]
-        first[axis] = Axis(const("i32", 0), 1, self.ctx.nest_level)
-        return [*parts_of(self.ctx, limits, extent, chosen, lambda index: _at(index, first))]
+        first[axis] = first[chosen.axis] = Axis(const("i32", 0), 1, self.ctx.nest_level)
+        least = most if is_across else Stride(chosen.register_lanes, 1)
+        others = self.nest.shape[chosen.axis] if is_across else chosen.num_across
+        return [*parts_of(self.ctx, limits, extent, most, least, lambda index: _at(index, first), others)]
+
+    @cached_property
+    def _parted(self) -> tuple[int | None, Limits | None]:
+        """The dimension whose loop runs in parts, if one does, and the limits along it."""
+        chosen = self.vectorisation
+        axes = (chosen.axis, chosen.across) if chosen.turned else (chosen.axis,)
+        for axis in axes if chosen.is_whole and chosen.axis is not None else ():
+            other = chosen.axis if axis == chosen.across else chosen.across
+            limits = find_limits(self.ctx.plan, self.nest, axis, other) if self._is_long(axis) else None
+            if limits is not None:
+                return axis, limits
+        return None, None
+
+    def _is_long(self, axis: int) -> bool:
+        least = MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
+        return self.nest.shape[axis] >= least * self._stride(axis).elements
+
+    def _stride(self, axis: int) -> Stride:
+        """What an iteration along a dimension does."""
+        return Stride(self.vectorisation.lanes if axis == self.vectorisation.axis else 1, self.copies_along(axis))
 
     def in_part(self, part: Part | None) -> AbstractContextManager[None]:
         """Evaluate with what is known in a part, whose loop is open."""
         if part is None:
             return nullcontext()
-        return knowing(self.ctx, part, lambda index: [_at(index, entries) for entries in self.indices])
+        known_at = [*self.indices, *self.lines] if self.vectorisation.turned else self.indices
+        return knowing(self.ctx, part, lambda index: [_at(index, entries) for entries in known_at])
 
     def open(self, axis: int, carried: Sequence[Value] = (), part: Part | None = None) -> OpenLoop | None:
         """Open the loop over a dimension; None where one iteration does it."""
@@ -108,7 +138,7 @@ class NestLoops:
         if axis == chosen.axis and chosen.segments:
             self._open_segments(axis)
             return None
-        lanes, copies = chosen.lanes if axis == chosen.axis else 1, self.copies_along(axis)
+        lanes, copies = self._stride(axis)
         emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
@@ -121,17 +151,18 @@ class NestLoops:
     def copies_along(self, axis: int, part: Part | None = None) -> int:
         """How many vectors, or elements, along a dimension are computed at a time."""
         if part is not None:
-            return part.copies
+            return part.stride.copies
         chosen = self.vectorisation
         if axis == chosen.across:
             return chosen.num_across
         return chosen.unroll if axis == chosen.axis else 1
 
     def _open_part(self, axis: int, carried: Sequence[Value], part: Part) -> OpenLoop:
-        step = const("i32", part.lanes * part.copies)
+        lanes, copies = part.stride
+        step = const("i32", lanes * copies)
         loop = self.ctx.emitter.open_part(part.start, part.stop, step, carried, f"d{axis}")
         self._loops.append([loop])
-        self._axes[axis] = [self._entry(loop.index, copy * part.lanes, part.lanes) for copy in range(part.copies)]
+        self._axes[axis] = [self._entry(loop.index, copy * lanes, lanes) for copy in range(copies)]
         return loop
 
     def _open_segments(self, axis: int) -> None:
@@ -280,15 +311,15 @@ def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     ctx.vectorisation, ctx.lanes_on, ctx.runs = ELEMENTS, None, {}
 
 
-def _emit_along(loops: NestLoops, axes: Sequence[int]) -> None:
-    """The loops over some dimensions, and what is inside of them."""
+def _emit_along(loops: NestLoops, axes: Sequence[int], around: Part | None = None) -> None:
+    """The loops over some dimensions, and what is inside of them; `around`: the part of a loop that they are in."""
     if not axes:
-        _emit_inner(loops)
+        with loops.in_part(around):
+            _emit_inner(loops)
         return
     for part in loops.parts(axes[0]):
         loops.open(axes[0], part=part)
-        with loops.in_part(part):
-            _emit_along(loops, axes[1:])
+        _emit_along(loops, axes[1:], part or around)
         loops.close()
 
 
@@ -352,17 +383,11 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
 
 def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
     """Read a tile as vectors along the other dimension, and exchange their lanes: what the body computes with then."""
-    ctx, chosen = loops.ctx, loops.vectorisation
-    first, lanes, count = loops.indices[0], chosen.lanes, chosen.num_across
-    along, across = first[chosen.axis], first[chosen.across]
+    ctx, count = loops.ctx, loops.vectorisation.num_across
     kept = [root.value for root in loops.nest.roots if isinstance(root, Keep) and root.value is not None]
     emitter = ctx.emitter
-    lines = []
-    for lane in range(lanes):
-        entries = list(first)
-        entries[chosen.axis] = loops.one_of(along, lane)
-        entries[chosen.across] = loops.vector_from(across, count)
-        lines.append(as_vector(emitter, ctx.evaluate_before(kept, value, _at(index, entries)), count))
+    read = (ctx.evaluate_before(kept, value, _at(index, entries)) for entries in loops.lines)
+    lines = [as_vector(emitter, fragment, count) for fragment in read]
     for at, column in zip(loops.indices, _columns(ctx, value, lines), strict=True):
         ctx.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
 

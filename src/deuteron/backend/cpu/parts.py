@@ -17,10 +17,10 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Uniform, one_element
-from deuteron.backend.cpu.plan.axes import Vectorisation
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.limits import Limits
 from deuteron.backend.cpu.plan.mask_limits import Limit
@@ -36,37 +36,52 @@ MIN_PARTED, MIN_PARTED_COMPUTED = 4, 2
 At = Callable[[Index], AxisIndex]  # the index of a tile at the first element of the loop
 
 
+class Stride(NamedTuple):
+    """What an iteration does: so many vectors of so many lanes."""
+
+    lanes: int
+    copies: int
+
+    @property
+    def elements(self) -> int:
+        return self.lanes * self.copies
+
+
 @dataclass(frozen=True)
 class Part:
-    """A loop over `start <= index < stop`: so many vectors of so many lanes at a time; and the comparisons it knows."""
+    """A loop over `start <= index < stop`, what an iteration does, and the comparisons it knows."""
 
     start: Value
     stop: Value
-    lanes: int
-    copies: int
+    stride: Stride
     known: Mapping[tuple[CmpIOp, Index], bool] = field(default_factory=dict)
 
 
-def parts_of(ctx: Context, limits: Limits, extent: int, chosen: Vectorisation, first: At) -> list[Part]:
-    """The parts of the loop over a dimension, which is about to begin."""
+def parts_of(
+    ctx: Context, limits: Limits, extent: int, most: Stride, least: Stride, first: At, across: int = 1
+) -> list[Part]:
+    """The parts of the loop over a dimension, which is about to begin; `least`: an iteration around the limits;
+    `across`: elements along the other dimension of a block.
+    """
     b = ctx.emitter.innermost()
     met = {limit: elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits}
     ends = [met[limit] for limit in limits.limits if limit.is_below]
     conditions = [ctx.evaluate(op.results[0], first(index)).value for op, index in limits.fixed]
     conditions += [b.icmp("eq", b.or_(*met[limit]), zero("i32")) for limit in limits.limits if not limit.is_below]
+    conditions += [_all_are_on(ctx, limit, first(limit.index), across) for limit in limits.others]
     before_first = functools.reduce(b.umin, [count for count, _ in ends], const("i32", extent))
     for condition in conditions:
         before_first = b.select(condition, before_first, zero("i32"))
     before_last = functools.reduce(b.umax, [known for _, known in ends]) if ends else const("i32", extent)
-    whole, lanes = chosen.lanes * chosen.unroll, chosen.register_lanes
-    full = _rounded_down(b, before_first, whole)
-    beyond_lanes, beyond_copies = (lanes, 1) if extent < MIN_PARTED * whole else (chosen.lanes, chosen.unroll)
-    unit = lanes if limits.ends else beyond_lanes * beyond_copies
+    full = _rounded_down(b, before_first, most.elements)
+    last = least if extent < MIN_PARTED * most.elements else most
+    unit = least.elements if limits.ends else last.elements
     past = _rounded_down(b, b.add(before_last, const("i32", unit - 1)), unit)
-    on = {(limit.op, limit.index): True for limit in limits.limits} | dict.fromkeys(limits.fixed, True)
+    on = {(limit.op, limit.index): True for limit in (*limits.limits, *limits.others)}
+    on |= dict.fromkeys(limits.fixed, True)
     off = {(limit.op, limit.index): False for limit in limits.limits if limit.is_below}
-    parts = [Part(const("i32", 0), full, chosen.lanes, chosen.unroll, on), Part(full, past, lanes, 1)]
-    beyond = Part(past, const("i32", extent), beyond_lanes, beyond_copies, off)
+    parts = [Part(const("i32", 0), full, most, on), Part(full, past, least)]
+    beyond = Part(past, const("i32", extent), last, off)
     return parts if limits.ends or not off else [*parts, beyond]
 
 
@@ -97,8 +112,13 @@ def elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -
 
 
 def is_at_end(ctx: Context, limit: Limit, extent: int) -> Value:
-    """Whether all elements are before a limit, or none is, where the mask is on behind it."""
-    before, known = elements_before(ctx, limit, first_element(limit.index), extent)
+    """Whether a mask is on as far as a limit says, for all elements of a tile."""
+    return _all_are_on(ctx, limit, first_element(limit.index), extent)
+
+
+def _all_are_on(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> Value:
+    """Whether all of so many elements are before a limit, or none is, where the mask is on behind it."""
+    before, known = elements_before(ctx, limit, index, extent)
     b = ctx.emitter.innermost()
     if limit.is_below:
         return b.icmp("eq", before, const("i32", extent))

@@ -78,8 +78,8 @@ class Vectorisation:
 
     @property
     def is_whole(self) -> bool:
-        """Whether vectors follow one another from the first element to the last, each by itself."""
-        return self.across is None and self.segments is None
+        """Whether vectors follow one another from the first element to the last, by themselves or in whole blocks."""
+        return self.segments is None and (self.across is None or bool(self.turned))
 
     @property
     def register_lanes(self) -> int:

@@ -36,18 +36,25 @@ _LEAST_BITS = 32  # of a comparison with a limit: as many as the extent of a til
 
 @dataclass(frozen=True)
 class Limits:
-    """Those along a dimension; `fixed`: comparisons that are the same along it, with which they are combined."""
+    """Those along a dimension; `fixed`: comparisons that are the same along it, with which they are combined; `others`:
+    those along the other dimension of blocks.
+    """
 
     limits: tuple[Limit, ...]
     fixed: tuple[tuple[Operation, Index], ...]
     ends: bool
+    others: tuple[Limit, ...] = ()
 
 
-def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
-    """The limits of the masks of a nest along a dimension; None where there are none."""
-    steps, inner = _StepsOfNumbers(plan), [axis] if nest.reduced_axis in (None, axis) else [axis, nest.reduced_axis]
+def find_limits(plan: Plan, nest: Nest, axis: int, across: int | None = None) -> Limits | None:
+    """The limits of the masks of a nest along a dimension, in blocks along it and another one if that is `across`; None
+    where there are none.
+    """
+    inside = (other for other in (nest.reduced_axis, across) if other not in (None, axis))
+    steps, inner = _StepsOfNumbers(plan), [axis, *inside]
     limits: dict[tuple[Operation, Index], Limit] = {}
     fixed: dict[tuple[Operation, Index], None] = {}
+    others: dict[Limit, None] = {}
     is_ended = []
     for mask, index, is_store in _masks(plan, nest):
         compared = list(_compared(plan, mask, index))
@@ -58,10 +65,12 @@ def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
         if known:
             limits.update(known)
             fixed.update((taken, None) for taken in compared if _is_fixed(steps, *taken, inner))
+            found_across = [_limit(steps, *taken, inner[::-1]) for taken in compared if across is not None]
+            others.update((limit, None) for limit in found_across if limit is not None)
     if not limits:
         return None
     ends = len(is_ended) == len(nest.roots) and all(is_ended)
-    return Limits(tuple(limits.values()), tuple(fixed), ends)
+    return Limits(tuple(limits.values()), tuple(fixed), ends, tuple(others))
 
 
 def full_mask(plan: Plan, mask: SSAValue) -> FullMask | None:
