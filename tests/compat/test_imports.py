@@ -127,7 +127,7 @@ def test_installing_twice_changes_nothing():
         ("from triton.runtime import build", "'triton.runtime.build': kernels need no C compiler"),
         ("from triton.language.extra import hip", "'triton.language.extra.hip': it is for AMD's GPUs"),
         (
-            "import triton.tools.experimental_descriptor",
+            "from triton.language.core import nv_tma_desc_type",
             "it is of Triton 3.0 to 3.3; pass triton.tools.tensor_descriptor",
         ),
         (

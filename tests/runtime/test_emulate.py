@@ -42,3 +42,27 @@ def test_the_variable_of_the_precision_of_products_is_heard_by_every_launch(rng,
         errors.append(abs(out - x.astype(np.float64) @ y).max())
     assert errors[0] == errors[3] > 1e-4
     assert max(errors[1:3]) < 1e-5
+
+
+class Held:
+    """What says of itself where its elements are, and no more."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __array_interface__(self):
+        return self.array.__array_interface__
+
+
+@deuteron.jit
+def fill_kernel(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 4), 5.0)
+
+
+def test_an_array_by_its_interface_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DEUTERON_EMULATE", "1")
+    monkeypatch.setenv("DEUTERON_TARGET", "cuda:90")
+    x = np.zeros(4, np.float32)
+    fill_kernel[(1,)](Held(x))
+    assert (x == 5).all()

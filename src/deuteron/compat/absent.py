@@ -65,7 +65,6 @@ REASONS = {
     "triton.tools.compile": "the command is `deuteron compile`, see docs/aot.md",
     "triton.tools.link": "the command is `deuteron link`, see docs/aot.md",
     "triton.tools.build_extern": "functions of libdevice are in triton.language.extra.libdevice, others are not linked",
-    "triton.tools.experimental_descriptor": _OLD_DESCRIPTORS,
 }
 
 

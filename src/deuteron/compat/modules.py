@@ -10,6 +10,7 @@ absent, so that a program which needs it fails where it says so.
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
     cublas.py         triton._C.libtriton.nvidia.cublas
     proton.py, proton_viewer.py  triton.profiler
+    experimental_descriptor.py  triton.tools.experimental_descriptor
     ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
     absent.py         what there is not, and what to do instead
 """
@@ -29,6 +30,7 @@ from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, get_cache_invalidating_env_vars, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
+from deuteron.compat.experimental_descriptor import EXPERIMENTAL_DESCRIPTOR_NAMES
 from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
 from deuteron.compat.nested import NESTED_NAMES
@@ -88,6 +90,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton.ops.matmul_perf_model": PERF_MODEL_NAMES,
         "triton.tools": {},
         "triton.tools.ragged_tma": RAGGED_NAMES,
+        "triton.tools.experimental_descriptor": EXPERIMENTAL_DESCRIPTOR_NAMES,
         "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
         "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
         "triton.tools.disasm": DISASSEMBLY_NAMES,

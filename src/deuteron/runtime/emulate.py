@@ -66,5 +66,8 @@ def _argument(arg: Any) -> Any:
     """What the emulator takes for it: NumPy arrays, torch's tensors on the CPU and numbers."""
     if isinstance(arg, TensorWrapper):
         return _argument(arg.base)
-    is_foreign = hasattr(arg, "__dlpack__") and not hasattr(arg, "data_ptr") and not isinstance(arg, np.ndarray)
-    return np.from_dlpack(arg) if is_foreign else arg
+    if hasattr(arg, "data_ptr") or isinstance(arg, np.ndarray):
+        return arg
+    if hasattr(arg, "__array_interface__"):
+        return np.asarray(arg)
+    return np.from_dlpack(arg) if hasattr(arg, "__dlpack__") else arg

@@ -17,7 +17,7 @@ from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.arithmetic import minimum
 from deuteron.frontend.semantics.constant import as_tensor, number
-from deuteron.frontend.semantics.convert import convert
+from deuteron.frontend.semantics.convert import convert, convert_bits
 from deuteron.frontend.semantics.memory import check_pointer
 from deuteron.frontend.semantics.shapes import check_shape, is_integer
 from deuteron.frontend.semantics.types import ir_type, tensor
@@ -151,17 +151,38 @@ def experimental_make_tensor_descriptor(
 
 def experimental_descriptor_load(ctx: Context, desc: Value, offsets: Value, shape: Value, dtype: Value) -> Tensor:
     block = _checked(ctx, "tl._experimental_descriptor_load", desc).type.block_type
-    if check_shape(ctx, shape) != block.shape or dtype != block.element_ty:
+    is_taken_for = dtype != block.element_ty and _may_hold(block.element_ty, dtype)
+    if check_shape(ctx, shape) != block.shape or not (dtype == block.element_ty or is_taken_for):
         raise ctx.error(
             f"tl._experimental_descriptor_load asks for {describe(shape)} of {describe(dtype)}, but the descriptor has "
             f"blocks of {block}. It is called desc.load(offsets) now, and has the descriptor's shape."
         )
-    return _remarked(load(ctx, desc, offsets), "tl._experimental_descriptor_load is called desc.load(offsets)")
+    loaded = _remarked(load(ctx, desc, offsets), "tl._experimental_descriptor_load is called desc.load(offsets)")
+    return convert_bits(ctx, loaded, dtype) if is_taken_for else loaded
 
 
 def experimental_descriptor_store(ctx: Context, desc: Value, value: Value, offsets: Value) -> None:
-    op = _insert_store(ctx, _checked(ctx, "tl._experimental_descriptor_store", desc), offsets, value)
+    element = _checked(ctx, "tl._experimental_descriptor_store", desc).type.block_type.element_ty
+    value = as_tensor(ctx, value, "The value of tl._experimental_descriptor_store")
+    if value.dtype.is_floating() and element.is_int_unsigned():
+        value = _bits_of(ctx, value, element)
+    op = _insert_store(ctx, desc, offsets, value)
     remark(op, Kind.OLD_SPELLING, "tl._experimental_descriptor_store is called desc.store(offsets, value)")
+
+
+def _bits_of(ctx: Context, value: Tensor, element: dtype) -> Tensor:
+    """Floats as the integers that a descriptor of an address alone has."""
+    if not _may_hold(element, value.dtype):
+        raise ctx.error(
+            f"tl._experimental_descriptor_store got {value.type}, but the descriptor has elements of "
+            f"{element.itemsize} bytes. Convert the value to the type of the elements with .to(...)."
+        )
+    return convert_bits(ctx, value, element)
+
+
+def _may_hold(element: dtype, other: dtype) -> bool:
+    """Whether elements may be taken for another type: a descriptor of an address has integers of as many bits."""
+    return element.is_int_unsigned() and element.primitive_bitwidth == other.primitive_bitwidth
 
 
 def _remarked(value: Tensor | Descriptor, said: str) -> Tensor | Descriptor:
