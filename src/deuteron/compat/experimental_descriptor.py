@@ -1,7 +1,7 @@
 """`triton.tools.experimental_descriptor`: descriptors that the host of Triton 3.0 to 3.3 made, of an address alone.
 
     desc = create_2d_tma_descriptor(x.data_ptr(), M, K, 64, 32, x.element_size())
-    kernel[grid](desc, ...)           in the kernel: tl._experimental_descriptor_load(desc, [i, j], [64, 32], tl.float16)
+    kernel[grid](desc, ...)     in the kernel: tl._experimental_descriptor_load(desc, [i, j], [64, 32], tl.float16)
 
 The type of the elements is said in the kernel. Until then they are unsigned integers of as many bytes, which the old
 functions of the language take for what they are told.

@@ -1,15 +1,18 @@
-"""`triton._internal_testing`: what projects' tests ask of the target that kernels are compiled for.
+"""`triton._internal_testing`: what projects' tests ask of the target that kernels are compiled for, and of knobs.
 
 @pytest.mark.skipif(not is_hopper_or_newer(), reason="...")
+fresh_knobs, reset_knobs = _fresh_knobs_impl()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from contextlib import ExitStack
 from typing import Any
 
+from deuteron import knobs
 from deuteron.runtime import driver as active_driver
-from deuteron.settings import settings
+from deuteron.settings import set_variable, settings
 
 
 def is_interpreter() -> bool:
@@ -36,9 +39,37 @@ def _never() -> bool:
     return False
 
 
+def fresh_knobs_functions(skipped_attr: Container[str] | None = None) -> tuple[Callable[[], Any], Callable[[], None]]:
+    """A function that takes back what knobs and their variables say, but for the groups that are skipped, and returns
+    `triton.knobs`; and one that undoes it.
+    """
+    skipped = skipped_attr or ()
+    groups = [
+        group for name, group in vars(knobs).items() if isinstance(group, knobs.base_knobs) and name not in skipped
+    ]
+    undone = ExitStack()
+
+    def fresh() -> Any:
+        undone.callback(setattr, knobs, "propagate_env", knobs.propagate_env)
+        for group in groups:
+            undone.enter_context(group.scope())
+            _unset(group.reset())
+        knobs.propagate_env = True
+        return knobs
+
+    return fresh, undone.close
+
+
+def _unset(group: knobs.base_knobs) -> None:
+    for knob in group.knob_descriptors.values():
+        for variable in filter(None, (knob.key, knob.own)):
+            set_variable(variable, None)
+
+
 _OF_OTHERS = ("hip", "hip_cdna", "hip_cdna2", "hip_cdna3", "hip_cdna4", "hip_cdna3_or_newer", "hip_gfx1250", "hip_rdna")
 
 TEST_NAMES = {
+    "_fresh_knobs_impl": fresh_knobs_functions,
     "is_interpreter": is_interpreter,
     "get_current_target": get_current_target,
     "is_cuda": is_cuda,

@@ -10,6 +10,7 @@ absent, so that a program which needs it fails where it says so.
     core_names.py     private names of triton.language.core;  standard_names.py  of .standard
     cublas.py         triton._C.libtriton.nvidia.cublas
     proton.py, proton_viewer.py  triton.profiler
+    argument_types.py, dependencies.py  of triton.runtime.jit
     experimental_descriptor.py  triton.tools.experimental_descriptor
     ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
     absent.py         what there is not, and what to do instead
@@ -26,10 +27,11 @@ from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import cublas, mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
-from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
+from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES, ty_to_cpp
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, get_cache_invalidating_env_vars, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
+from deuteron.compat.dependencies import DependenciesFinder
 from deuteron.compat.experimental_descriptor import EXPERIMENTAL_DESCRIPTOR_NAMES
 from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
@@ -143,6 +145,7 @@ def _jit_names() -> dict[str, Any]:
         "TensorWrapper": runtime.TensorWrapper,
         "reinterpret": runtime.reinterpret,
         "jit": jit.jit,
+        "DependenciesFinder": DependenciesFinder,
         "constexpr_function": source_functions.constexpr_function,
         "must_use_result": function.must_use_result,
         "JITCallable": function.Function,
@@ -254,7 +257,11 @@ def _backends() -> dict[str, Mapping[str, Any]]:
         "triton.backends.driver": {"DriverBase": DriverBase, "GPUDriver": CUDADriver},
         "triton.backends.nvidia": {},
         "triton.backends.nvidia.compiler": {"CUDABackend": CUDABackend, "CUDAOptions": CUDAOptions},
-        "triton.backends.nvidia.driver": {"CudaDriver": CUDADriver, "libcuda_dirs": libcuda_dirs},
+        "triton.backends.nvidia.driver": {
+            "CudaDriver": CUDADriver,
+            "libcuda_dirs": libcuda_dirs,
+            "ty_to_cpp": ty_to_cpp,
+        },
         "triton.backends.cpu": {},
         "triton.backends.cpu.compiler": {"CPUBackend": CPUBackend, "CPUOptions": CPUOptions},
         "triton.backends.cpu.driver": {"CPUDriver": Driver},

@@ -57,6 +57,10 @@ class SourceFunction(ByName, PlaceInFile):
     def tree(self) -> ast.FunctionDef:
         return self.source.tree
 
+    def parse(self) -> ast.Module:
+        """The source as Python parses it alone, a tree that may be changed."""
+        return ast.parse(self.src)
+
     @property
     def is_own(self) -> bool:
         """Whether it is of Deuteron's own library."""
