@@ -17,6 +17,10 @@ TOOLS = ("cmake", "ninja", "make", "cc", "c++", "gcc", "g++", "as", "ld", "ar", 
 
 pytestmark = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja")
 
+# What a project may have set for all its targets.
+SETTINGS = ["-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_C_STANDARD=90", "-DCMAKE_C_EXTENSIONS=OFF"]
+SETTINGS += ["-DCMAKE_C_FLAGS=-Wall -Werror", "-DCMAKE_C_VISIBILITY_PRESET=hidden"]
+
 CONSUMER = """
 cmake_minimum_required(VERSION 3.20)
 project(consumer LANGUAGES C CXX)
@@ -103,7 +107,7 @@ def test_build_edit_rebuild(project: CMakeProject, generator: str):
 def test_two_targets_of_one_library(project: CMakeProject):
     small = "deuteron_add_library(small MANIFEST deuteron.toml LIBRARY layers TARGETS cpu:x86-64-v2 SHARED)"
     project.edit("CMakeLists.txt", "add_executable", f"{small}\nadd_executable")
-    project.configure("build", "-DKERNEL_TARGETS=cpu")
+    project.configure("build", "-DKERNEL_TARGETS=cpu", *SETTINGS)
     project.run("cmake", "--build", "build", "--target", "small", "layers")
     assert (project.folder / "build/libsmall.so").exists() and (project.folder / "build/liblayers.a").exists()
     folders = {"cpu:x86-64-v3": "layers", "cpu:x86-64-v2": "small/layers"}
@@ -150,7 +154,8 @@ def check_installed(project: CMakeProject, tmp_path: Path) -> None:
     project.run("cmake", "-S", consumer, "-B", consumer / "out", "-G", "Ninja", f"-DINSTALLED={tmp_path / 'prefix'}")
     project.run("cmake", "--build", consumer / "out")
     assert project.run(consumer / "out/consumer", "cpu").endswith(": right\n")
-    project.run("cmake", "-S", "vendor/layers", "-B", tmp_path / "alone", "-G", "Ninja")
+    project.run("cmake", "-S", "vendor/layers", "-B", tmp_path / "alone", "-G", "Ninja", *SETTINGS)
+    project.run("cmake", "--build", tmp_path / "alone")
 
 
 CROSS = """

@@ -53,8 +53,10 @@ function(deuteron_add_library target)
     add_dependencies(${target} ${target}_kernels)
   endif()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}/${arg_LIBRARY}> $<INSTALL_INTERFACE:include>)
+  target_compile_features(${target} PRIVATE c_std_99)
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON
+    UNITY_BUILD OFF # every source has the C runtime, as static functions
     PUBLIC_HEADER "${folder}/${arg_LIBRARY}/${arg_LIBRARY}.h;${folder}/${arg_LIBRARY}/${arg_LIBRARY}.hpp")
   target_compile_definitions(${target} PRIVATE
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_HIDDEN>)

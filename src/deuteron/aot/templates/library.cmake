@@ -5,8 +5,10 @@ project(${name} LANGUAGES C)
 add_library(${name}
   ${sources})
 target_include_directories(${name} PUBLIC $$<BUILD_INTERFACE:$${CMAKE_CURRENT_SOURCE_DIR}> $$<INSTALL_INTERFACE:include>)
+target_compile_features(${name} PRIVATE c_std_99)
 set_target_properties(${name} PROPERTIES
   POSITION_INDEPENDENT_CODE ON
+  UNITY_BUILD OFF # every source has the C runtime, as static functions
   PUBLIC_HEADER "$${CMAKE_CURRENT_SOURCE_DIR}/${name}.h;$${CMAKE_CURRENT_SOURCE_DIR}/${name}.hpp")
 target_compile_definitions(${name} PRIVATE
   $$<$$<STREQUAL:$$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:DEUTERON_HIDDEN>)
