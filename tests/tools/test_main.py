@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import deuteron
+from deuteron.runtime.autotuning.tuned_file import Tuned
 from deuteron.tools.main import main
 
 
@@ -34,6 +37,49 @@ def test_a_word_that_is_no_command():
     assert (
         result.exit_code == 2 and "No such command 'compiel'. Did you mean 'compile'? There are build," in result.stderr
     )
+
+
+LONG = "x" * 300
+REFUSED = {  # by the system, in places that look whether a file is there, or write
+    "compile": ["compile", f"{LONG}.py", "-n", "add", "-s", "i32", "-g", "1", "-o", "add"],
+    "link": ["link", f"{LONG}.h", "-o", "add"],
+    "build": ["build", "-f", f"{LONG}.toml"],
+    "show": ["tune", "show", LONG],
+    "merge": ["tune", "merge", LONG, "tuned.json"],
+}
+
+
+@pytest.mark.parametrize("command", REFUSED.values(), ids=REFUSED)
+def test_what_the_system_refuses_is_a_message(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tuned.json").write_text(Tuned("add").to_json())
+    result = CliRunner().invoke(main, command)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ") and result.stderr.endswith("File name too long\n"), result.stderr
+
+
+SHELL = """
+PYTHONPATH={path}; export PYTHONPATH
+deuteron() {{ "{python}" -m deuteron.tools.main "$@"; }}
+cat > none.ttir <<EOF
+module {{}}
+EOF
+deuteron opt none.ttir > /dev/full; echo $?
+deuteron opt none.ttir >&-; echo $?
+deuteron opt none.ttir 2>&- > /dev/null; echo $?
+mkdir gone; cd gone; rmdir ../gone
+deuteron cache size 2>&1; echo $?
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux")
+def test_no_output_and_no_folder(tmp_path: Path):
+    path = Path(deuteron.__file__).parents[1]
+    script = SHELL.format(path=path, python=sys.executable)
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == "error: No space left on device\n"
+    gone = "error: the folder that this was started in is there no more: change to one that is"
+    assert done.stdout.splitlines() == ["1", "0", "0", gone, "1"]
 
 
 @pytest.mark.parametrize("command", ["cache ls", "run"])

@@ -1,5 +1,6 @@
-"""What all commands share: an error of Deuteron is one message on stderr and exit status 1, never a traceback; a
-warning is a message too. Where a command ends, the system takes its memory back, and nobody looks for garbage in it.
+"""What all commands share: an error of Deuteron, and what the system refuses, is one message on stderr and exit status
+1, never a traceback; a warning is a message too. Where a command ends, the system takes its memory back, and nobody
+looks for garbage in it.
 
 @click.command("link", cls=Command)
 def command(...): ...
@@ -10,6 +11,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
 import warnings
 from functools import partial
 from pathlib import Path
@@ -32,13 +34,21 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         if self.is_left_at_once:
             atexit.register(gc.freeze)
+        _open_streams()
         shown: set[str] = set()
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, shown)
             try:
+                _check_folder()
                 return super().invoke(ctx)
             except DeuteronError as error:
                 click.echo(str(error) if error.location else f"error: {error}", err=True)
+                ctx.exit(1)
+            except BrokenPipeError:
+                raise  # whoever reads the output has seen enough
+            except OSError as error:
+                what = "" if error.filename is None else f"'{error.filename}': "
+                click.echo(f"error: {what}{error.strerror or error}", err=True)
                 ctx.exit(1)
 
 
@@ -59,6 +69,20 @@ def check_depfile(depfile: object, target: object) -> None:
     """What a depfile is to say is made is of no use without one."""
     if target is not None and depfile is None:
         raise UsageError("--depfile-target says what a depfile has for its target: name the file with --depfile")
+
+
+def _open_streams() -> None:
+    """Of a shell's `>&-`, and of services, a process has no output, in the place of which Python has None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  until the process ends
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the folder that this was started in is there no more: change to one that is") from None
 
 
 def _show(
