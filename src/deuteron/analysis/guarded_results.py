@@ -8,14 +8,13 @@ An operand's other axis is summed up over: what it holds there is in every eleme
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue, Use
 
 from deuteron.analysis.addresses.polynomial import Polynomial, coordinate
 from deuteron.analysis.addresses.strided_tile import positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
+from deuteron.ir.forwarding import forwarded_to
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import TransOp
@@ -54,18 +53,11 @@ def _places(use: Use, axis: int) -> list[Place] | None:
         return [(op.result, axis)] if axis == KEPT_AXIS.get(use.index, axis) else None
     if isinstance(op, TransOp):
         return [(op.result, list(op.permutation).index(axis))]
-    if isinstance(op, scf.ForOp):
-        return list(_carried(op, use.index - 3, axis))
-    if isinstance(op, scf.YieldOp) and isinstance(op.parent_op(), scf.ForOp):
-        return list(_carried(op.parent_op(), use.index, axis))
     if is_elementwise(op) and len(op.results) == 1:
         return [(op.results[0], axis)]
+    if isinstance(op, scf.ForOp) or isinstance(op.parent_op(), scf.ForOp):
+        return [(value, axis) for value in forwarded_to(use)] or None
     return None
-
-
-def _carried(loop: scf.ForOp, index: int, axis: int) -> Iterator[Place]:
-    yield loop.body.block.args[1 + index], axis
-    yield loop.results[index], axis
 
 
 def _is_stored_within(known: TilePolynomials, use: Use, axis: int, bound: Polynomial) -> bool:

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import copysign
 
-from xdsl.dialects import arith, math, scf
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.dialects import arith, math
+from xdsl.ir import SSAValue
 
 from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.casts import UIToFPOp
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.reached import reached
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 
@@ -40,25 +41,11 @@ def _is_known(value: SSAValue) -> bool:
     if isinstance(value.owner, arith.ConstantOp):
         number = constant_value(value)
         return number is not None and copysign(1, number) > 0
-    return isinstance(value.owner, (*FROM_ANY, *FROM_OPERANDS, SelectOp, scf.ForOp)) or _is_carried(value)
+    return isinstance(value.owner, (*FROM_ANY, *FROM_OPERANDS, SelectOp)) or bool(forwarded_from(value))
 
 
 def _made_of(value: SSAValue) -> Sequence[SSAValue]:
     op = value.owner
     if isinstance(op, SelectOp):
         return op.operands[1:]
-    if isinstance(op, FROM_OPERANDS):
-        return op.operands
-    if isinstance(op, scf.ForOp):
-        return _ways_of(op, value.index)
-    return _ways_of(op.parent_op(), value.index - 1) if _is_carried(value) else ()
-
-
-def _is_carried(value: SSAValue) -> bool:
-    """Whether a loop carries it."""
-    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), scf.ForOp) and value.index > 0
-
-
-def _ways_of(loop: scf.ForOp, index: int) -> Sequence[SSAValue]:
-    """What a loop carries at an index before its first iteration, and after each."""
-    return loop.iter_args[index], loop.body.block.last_op.operands[index]
+    return op.operands if isinstance(op, FROM_OPERANDS) else forwarded_from(value)

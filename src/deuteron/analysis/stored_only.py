@@ -9,9 +9,11 @@ So where several threads load an element that one of them stores, it makes no di
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
+from collections.abc import Sequence
+
 from xdsl.ir import Operation, SSAValue, Use
 
+from deuteron.ir.forwarding import forwarded_to
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import is_tile
@@ -31,23 +33,11 @@ def is_stored_only(load: Operation) -> bool:
     return True
 
 
-def _results(use: Use) -> list[SSAValue] | None:
+def _results(use: Use) -> Sequence[SSAValue] | None:
     """The tiles whose elements are computed of those that an op uses at their places; None where it does something
     else with them.
     """
     op = use.operation
     if isinstance(op, StoreOp):
         return []
-    if isinstance(op, scf.YieldOp):
-        return _handed_on(op.parent_op(), use.index)
-    if isinstance(op, scf.ForOp):
-        return [op.results[use.index - 3], op.body.block.args[use.index - 2]]
-    return list(op.results) if is_elementwise(op) and not op.regions else None
-
-
-def _handed_on(parent: Operation, index: int) -> list[SSAValue] | None:
-    if isinstance(parent, scf.IfOp):
-        return [parent.results[index]]
-    if isinstance(parent, scf.ForOp):
-        return [parent.results[index], parent.body.block.args[1 + index]]
-    return None
+    return op.results if is_elementwise(op) and not op.regions else forwarded_to(use) or None

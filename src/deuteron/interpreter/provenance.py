@@ -8,10 +8,12 @@ interpreter still sees it, and can name the array. A pointer from an integer, or
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
-from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
+from collections.abc import Sequence
+
+from xdsl.ir import BlockArgument, SSAValue
 
 from deuteron.ir.arith import SelectOp
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
@@ -54,37 +56,9 @@ def source_argument(pointer: SSAValue) -> BlockArgument | None:
     return sources.pop() if len(sources) == 1 else None
 
 
-def _origins(value: SSAValue) -> list[SSAValue]:
+def _origins(value: SSAValue) -> Sequence[SSAValue]:
     """The values that this one may be, moved by some offset; none if that cannot be said."""
-    if isinstance(value, BlockArgument):
-        return _origins_of_block_argument(value)
-    assert isinstance(value, OpResult)
-    op, index = value.op, value.index
+    op = value.owner
     if isinstance(op, _KEEP_FIRST_OPERAND):
-        return [op.operands[0]]
-    if isinstance(op, SelectOp):
-        return [op.true_value, op.false_value]
-    if isinstance(op, scf.ForOp):
-        return [op.iter_args[index], _terminator_operand(op.body.block, index)]
-    if isinstance(op, scf.WhileOp):
-        return [_terminator_operand(op.before_region.block, index + 1)]
-    if isinstance(op, scf.IfOp):
-        return [_terminator_operand(region.block, index) for region in op.regions]
-    return []
-
-
-def _origins_of_block_argument(value: BlockArgument) -> list[SSAValue]:
-    block, index = value.owner, value.index
-    op = block.parent_op()
-    if isinstance(op, scf.ForOp):
-        return [op.iter_args[index - 1], _terminator_operand(block, index - 1)] if index else []
-    if isinstance(op, scf.WhileOp):
-        if block is op.after_region.block:
-            return [_terminator_operand(op.before_region.block, index + 1)]
-        return [op.arguments[index], _terminator_operand(op.after_region.block, index)]
-    return []
-
-
-def _terminator_operand(block: Block, index: int) -> SSAValue:
-    assert block.last_op is not None
-    return block.last_op.operands[index]
+        return op.operands[:1]
+    return [op.true_value, op.false_value] if isinstance(op, SelectOp) else forwarded_from(value)

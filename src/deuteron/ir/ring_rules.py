@@ -23,9 +23,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.reached import reached
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
@@ -147,22 +148,7 @@ def _source_faults(op: Operation, source: SSAValue, count: int) -> Iterator[Faul
 
 def _sources(value: SSAValue) -> list[SSAValue]:
     """What a value is in the end, through what loops and branches carry."""
-    return [one for one in reached([value], _carried) if not _carried(one)]
-
-
-def _carried(value: SSAValue) -> list[SSAValue]:
-    """The values that a loop's argument, or what a loop or branch gives, may be: first that which enters."""
-    if isinstance(value, BlockArgument):
-        loop = value.owner.parent_op()
-        if not isinstance(loop, scf.ForOp) or not value.index:
-            return []
-        return [loop.iter_args[value.index - 1], value.owner.last_op.operands[value.index - 1]]
-    op = value.owner
-    if isinstance(op, scf.ForOp):
-        return [op.iter_args[value.index], op.body.block.last_op.operands[value.index]]
-    if isinstance(op, scf.IfOp):
-        return [region.block.last_op.operands[value.index] for region in op.regions]
-    return []
+    return [one for one in reached([value], forwarded_from) if not forwarded_from(one)]
 
 
 def _phase_faults(of_barrier: Sequence[Operation]) -> Iterator[Fault]:
@@ -193,7 +179,7 @@ def _go_together(index: SSAValue, phase: SSAValue) -> bool:
             continue
         if pair[0].owner is not pair[1].owner:
             return False
-        sources = [_carried(value) for value in pair]
+        sources = [forwarded_from(value) for value in pair]
         if not all(sources):
             step = pair[0].owner
             if not isinstance(step, RingNextOp) or pair != (step.next_index, step.next_phase):
@@ -213,7 +199,7 @@ def _first_position(index: SSAValue, phase: SSAValue, slots: int) -> tuple[int, 
         if isinstance(step, RingNextOp):
             index, phase, steps = step.index, step.phase, steps + 1
         else:
-            index, phase = _carried(index)[0], _carried(phase)[0]
+            index, phase = forwarded_from(index)[0], forwarded_from(phase)[0]
     rounds, slot = divmod(number + steps, slots)
     return slot, (rounds + constant_value(phase)) % 2
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from deuteron.ir.effects import is_pure
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.tt.convert import UNREAD, IntToPtrOp
 from deuteron.ir.tt.descriptor import TensorDescType
 from deuteron.ir.tt.function import FuncOp
@@ -99,36 +99,16 @@ def _is_null(value: SSAValue) -> bool:
 
 def address_sources(value: SSAValue) -> Sequence[SSAValue]:
     """The values one of which this one is, or is computed from by moving, repeating and reshaping; none: not known."""
-    if isinstance(value, BlockArgument):
-        return _entering(value)
-    op = value.op
-    if isinstance(op, scf.ForOp):
-        return op.iter_args[value.index], op.body.block.last_op.operands[value.index]
-    if isinstance(op, scf.IfOp):
-        return [region.block.last_op.operands[value.index] for region in op.regions if region.blocks]
-    if isinstance(op, scf.WhileOp):
-        return [_passed_on(op, value.index)]
-    return [operand for operand in op.operands if is_address(operand.type)] if _computes(value) else ()
+    if not _computes(value):
+        return forwarded_from(value)
+    return [operand for operand in value.op.operands if is_address(operand.type)]
 
 
-def _entering(argument: BlockArgument) -> Sequence[SSAValue]:
-    """What a loop gives to an argument of one of its blocks."""
-    loop, index = argument.block.parent_op(), argument.index
-    if isinstance(loop, scf.ForOp) and index:
-        return loop.iter_args[index - 1], loop.body.block.last_op.operands[index - 1]
-    if isinstance(loop, scf.WhileOp) and argument.block is loop.before_region.block:
-        return loop.arguments[index], loop.after_region.block.last_op.operands[index]
-    return [_passed_on(loop, index)] if isinstance(loop, scf.WhileOp) else ()
-
-
-def _passed_on(loop: scf.WhileOp, index: int) -> SSAValue:
-    """What the condition of a `while` hands to its body, and to what follows."""
-    return loop.before_region.block.last_op.operands[1 + index]
-
-
-def _computes(result: OpResult) -> bool:
+def _computes(value: SSAValue) -> bool:
     """Whether an op only computes addresses of addresses."""
-    return is_address(result.type) and not result.op.regions and is_pure(result.op)
+    if not isinstance(value, OpResult) or not is_address(value.type):
+        return False
+    return not value.op.regions and is_pure(value.op)
 
 
 def is_address(type: Attribute) -> bool:

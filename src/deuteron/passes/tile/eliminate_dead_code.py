@@ -23,6 +23,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from deuteron.ir.effects import READ, own_effects
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
@@ -65,7 +66,7 @@ class Liveness:
         """Mark what a live value comes from."""
         if isinstance(value, OpResult):
             self._mark_op(value.op)
-            self._mark_values(_sources_of_result(value.op, value.index))
+            self._mark_values(forwarded_from(value))
         elif isinstance(value, BlockArgument):
             owner = value.owner.parent_op()
             if isinstance(owner, scf.ForOp) and value.index:
@@ -83,22 +84,6 @@ def _needed_operands(op: Operation) -> Iterable[SSAValue]:
     if op.next_op is None and op.has_trait(IsTerminator) and not _keeps_all(op.parent_op()):
         return ()
     return op._operands  # `operands` would make a view
-
-
-def _sources_of_result(op: Operation, index: int) -> list[SSAValue]:
-    """What a result of a loop or an `if` is carried from."""
-    if not op.regions:
-        return []
-    if isinstance(op, scf.ForOp):
-        return [op.iter_args[index], _yielded(op.body.block, index)]
-    if isinstance(op, scf.IfOp):
-        return [_yielded(region.block, index) for region in op.regions]
-    return []
-
-
-def _yielded(block: Block, index: int) -> SSAValue:
-    assert block.last_op is not None
-    return block.last_op.operands[index]
 
 
 def _remove_dead_ops(block: Block, live: Liveness) -> None:

@@ -34,6 +34,7 @@ from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_of
@@ -157,9 +158,4 @@ class _Slice:
 
     def _carried(self, value: BlockArgument) -> list[SSAValue] | None:
         """By this loop; what another one carries is not known."""
-        block = self._loop.body.block
-        if value.owner is not block:
-            return None
-        if value.index == 0:
-            return []
-        return [self._loop.iter_args[value.index - 1], block.last_op.operands[value.index - 1]]
+        return list(forwarded_from(value)) if value.owner is self._loop.body.block else None

@@ -21,6 +21,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
@@ -235,7 +236,6 @@ def _scalars(op: Operation) -> list[Demand]:
 
 
 def _given(result: OpResult) -> list[SSAValue]:
-    """What ends of bodies yield; of a loop what enters, too, and what it is within."""
-    op, ends = result.op, [region.block.last_op.operands[result.index] for region in result.op.regions]
-    within = [op.iter_args[result.index], op.body.block.args[1 + result.index]] if isinstance(op, scf.ForOp) else []
-    return [*ends, *within]
+    """What is forwarded to it, and what it is within a loop."""
+    within = [result.op.body.block.args[1 + result.index]] if isinstance(result.op, scf.ForOp) else []
+    return [*forwarded_from(result), *within]

@@ -20,6 +20,7 @@ from deuteron.analysis.addresses.access_vectors import MAX_BYTES
 from deuteron.analysis.addresses.load_accesses import num_accesses
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.axis_info import AxisInfo
+from deuteron.ir.forwarding import forwarded_from, forwarded_to
 from deuteron.ir.reached import reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -196,7 +197,7 @@ def _made_from(value: SSAValue) -> Sequence[SSAValue]:
     if isinstance(op, AnyDot):
         return ()
     if isinstance(op, scf.IfOp):
-        return [region.block.last_op.operands[value.index] for region in op.regions]
+        return forwarded_from(value)
     return op.operands if isinstance(op, Operation) and not op.regions else ()
 
 
@@ -211,8 +212,8 @@ def _results_from(use: Use) -> Sequence[SSAValue]:
     user = use.operation
     if isinstance(user, AnyDot):
         return []
-    if isinstance(user, scf.YieldOp) and isinstance(branch := user.parent_op(), scf.IfOp):
-        return [branch.results[use.index]]
+    if isinstance(user, scf.YieldOp) and isinstance(user.parent_op(), scf.IfOp):
+        return forwarded_to(use)
     return [] if user.regions else user.results
 
 

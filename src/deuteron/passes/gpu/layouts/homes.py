@@ -17,6 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
 from deuteron.analysis.addresses.index_bits import exchange_mask
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.forwarding import forwarded_to
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.reached import reached
 from deuteron.ir.tt.debug import PrintOp
@@ -348,18 +349,9 @@ def _is_computed(value: SSAValue) -> bool:
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:
-    """What is at home where an operand is: a result of an elementwise op, what control flow gives the operand to."""
-    op, index = use.operation, use.index
-    if isinstance(op, scf.YieldOp):
-        left = [op.parent_op().res[index]] if isinstance(op.parent_op(), scf.ForOp) else []
-        return [_yield_targets(op)[index], *left]
-    if isinstance(op, scf.ConditionOp):
-        return [op.parent_op().after_region.block.args[index - 1], op.parent_op().res[index - 1]] if index else []
-    if isinstance(op, scf.WhileOp):
-        return [op.before_region.block.args[index]]
-    if isinstance(op, scf.ForOp):
-        return [op.body.block.args[index - 2]] if index > 2 else []
-    return op.results if is_flexible(op) and not isinstance(op, SHAPE_OPS) else []
+    """What is at home where an operand is: a result of an elementwise op, what control flow forwards it to."""
+    op = use.operation
+    return op.results if is_flexible(op) and not isinstance(op, SHAPE_OPS) else forwarded_to(use)
 
 
 def _joined(source: LinearLayout) -> LinearLayout:

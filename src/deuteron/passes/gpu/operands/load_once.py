@@ -13,7 +13,6 @@ every n-th element of what that is computed of; pointers that a loop advances ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
 
 from xdsl.context import Context
@@ -24,6 +23,7 @@ from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.hints import hints_of_every
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp, functions_in
@@ -100,7 +100,7 @@ def _can_sample(value: SSAValue, axis: int, seen: set[tuple[SSAValue, int]]) -> 
         return True
     seen.add((value, axis))
     if isinstance(value, BlockArgument):
-        return _is_carried(value) and all(_can_sample(source, axis, seen) for source in _sources(value))
+        return _is_carried(value) and all(_can_sample(source, axis, seen) for source in forwarded_from(value))
     op = value.op
     if isinstance(op, ConstantOp):
         return isinstance(op.value, DenseIntOrFPElementsAttr) and op.value.is_splat()
@@ -114,12 +114,6 @@ def _can_sample(value: SSAValue, axis: int, seen: set[tuple[SSAValue, int]]) -> 
 
 def _is_carried(value: BlockArgument) -> bool:
     return isinstance(value.block.parent_op(), scf.ForOp) and value.index > 0
-
-
-def _sources(argument: BlockArgument) -> Sequence[SSAValue]:
-    """What enters a loop as this argument, and what an iteration gives the next one."""
-    loop, index = argument.block.parent_op(), argument.index - 1
-    return loop.iter_args[index], argument.block.last_op.operands[index]
 
 
 def _inner_axis(op: ExpandDimsOp | BroadcastOp | TransOp, axis: int) -> int:

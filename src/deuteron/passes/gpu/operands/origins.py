@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.inference import is_flexible
@@ -45,13 +46,7 @@ def _made_by(value: SSAValue) -> Iterator[Operation]:
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """What a value is made of, element by element."""
-    if isinstance(value, OpResult) and isinstance(value.op, scf.IfOp):
-        return [region.block.last_op.operands[value.index] for region in value.op.regions]
-    if isinstance(value, OpResult):
-        return value.op.operands if is_flexible(value.op) else ()
-    loop = value.block.parent_op()
-    if not isinstance(loop, scf.ForOp):
-        return ()
-    index = value.index - 1
-    return (loop.iter_args[index], value.block.last_op.operands[index])
+    """What a value is made of, element by element; not what a loop gives in the end."""
+    if isinstance(value, OpResult) and is_flexible(value.op):
+        return value.op.operands
+    return () if isinstance(value.owner, scf.ForOp) else forwarded_from(value)

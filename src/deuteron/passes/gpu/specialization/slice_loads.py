@@ -24,6 +24,7 @@ from xdsl.rewriter import Rewriter
 
 from deuteron.analysis.aliasing.program_order import Writers
 from deuteron.ir.builder import Builder
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.inference import is_elementwise
@@ -112,8 +113,7 @@ class LoadSlice:
         """A value that control flow carries comes from where it enters, and from every end of a body."""
         if (op, index) not in self._carried:
             self._carried.add((op, index))
-            self._pending += [region.block.last_op.operands[index] for region in op.regions if region.blocks]
-            self._pending += [op.iter_args[index]] if isinstance(op, scf.ForOp) else []
+            self._pending += forwarded_from(op.results[index])
 
     def _is_possible(self, op: Operation) -> bool:
         if isinstance(op, scf.ForOp | scf.IfOp):
