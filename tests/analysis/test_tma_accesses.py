@@ -6,7 +6,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.addresses.tma_accesses import tma_accesses
+from deuteron.analysis.addresses.tma_accesses import OVERLAPS, tma_obstacles
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.function import FuncOp
 
@@ -17,8 +17,8 @@ def names(kernel, max_bytes: int = 128 * 1024, **constants) -> list[str]:
     attrs = {name: (("tt.divisibility", 16),) for name in ("p", "q", "n")}
     module = lower_function(kernel, signature, constants, attrs)
     (func,) = (op for op in module.walk() if isinstance(op, FuncOp))
-    possible = tma_accesses(func, max_bytes)
-    return [op.name.removeprefix("tt.descriptor_") for op in func.walk() if op in possible]
+    obstacles = tma_obstacles(func, max_bytes)
+    return [op.name.removeprefix("tt.descriptor_") for op in func.walk() if obstacles.get(op, OVERLAPS) is None]
 
 
 @deuteron.jit

@@ -12,7 +12,6 @@ from deuteron.layout.conversion import (
     RegisterRoute,
     SharedRoute,
     ShuffleRoute,
-    bank_conflicts,
     plan,
     plan_registers,
     plan_shared,
@@ -124,8 +123,8 @@ def test_a_transpose_through_shared_memory_has_no_bank_conflicts():
     src, dst = default_blocked([64, 64], 4, [1, 0]), default_blocked([64, 64], 4, [0, 1])
     route = plan(src, dst, 32)
     assert isinstance(route, SharedRoute)
-    assert bank_conflicts(src, route.scratch, route.vector_elements, 32) == 0
-    assert bank_conflicts(dst, route.scratch, route.vector_elements, 32) == 0
+    for offsets in (Offsets.of(side, route.scratch, 4) for side in (src, dst)):
+        assert conflicts(offsets.lanes, offsets.vector_bytes) == 0
 
 
 def test_vectors_are_what_both_sides_hold():
@@ -143,7 +142,7 @@ def test_rows_of_matrices_are_vectors_of_the_other_side():
     assert loaded.loads_matrices and not loaded.stores_matrices
     for route in (stored, loaded):
         assert route.vector_elements == 8
-        assert bank_conflicts(rows, route.scratch, 8, 16) == 0
+        assert conflicts(Offsets.of(rows, route.scratch, 2).lanes, 16) == 0
         starts = matrix.compose(route.scratch.right_inverse()).columns(LANE)[2:]
         assert f2.rank([start >> 3 & 7 for start in starts]) == 3  # eight times four banks
 
@@ -170,7 +169,7 @@ def test_what_threads_hold_of_rows_is_stored_in_vectors_and_loaded_as_columns_of
     route = plan(src, dst, 16)
     assert isinstance(route, SharedRoute) and route.loads_matrices and not route.stores_matrices
     assert Offsets.of(src, route.scratch, 2).vector_bytes == 16
-    assert bank_conflicts(src, route.scratch, 8, 16) == 0
+    assert conflicts(Offsets.of(src, route.scratch, 2).lanes, 16) == 0
     loaded = find_matrices(Offsets.of(dst, route.scratch, 2))
     assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
     np.testing.assert_array_equal(run(route, src, dst), held(dst))

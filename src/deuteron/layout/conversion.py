@@ -250,16 +250,3 @@ def _segment(ours: list[int], theirs: list[int], vector: list[int], dimension: i
     mixed = [a ^ b for a, b in zip(only_ours, only_theirs, strict=False)]
     rest = [*only_ours, *only_theirs, *both]
     return f2.independent([*outside, *mixed, *rest], vector)
-
-
-def bank_conflicts(layout: LinearLayout, scratch: LinearLayout, vector_elements: int, element_bits: int) -> int:
-    """How many extra passes one access of a warp needs: 0 if the lanes of each phase hit different banks."""
-    to_offset = layout.compose(scratch.right_inverse())
-    vector_bits, phase_bits = log2(vector_elements), log2(BANK_PHASE_BITS // element_bits)
-    words = max((element_bits * vector_elements) // 32, 1)
-    lanes = to_offset.columns(LANE)
-    lanes = f2.independent(lanes[: len(lanes) - log2(words)])
-    sub_word = max(log2(max(32 // element_bits, 1)), vector_bits)
-    banks = [(lane & (1 << phase_bits) - 1) >> sub_word for lane in lanes]
-    rows = [lane >> sub_word for lane in lanes]
-    return (1 << f2.rank(rows) - f2.rank(banks)) - 1

@@ -55,7 +55,7 @@ def test_memory_operations_are_accepted():
     mask = b.icmp("sgt", b.splat(i, 4), vector_const("i32", [0, 1, 2, 3]))
     value = b.masked_load("<4 x float>", p, 4, mask, const("<4 x float>", 9.0))
     b.masked_store(value, p, 4, mask)
-    b.masked_scatter(b.masked_gather("<4 x float>", ptrs, 4, mask), ptrs, 4, mask)
+    b.masked_store(b.masked_gather("<4 x float>", ptrs, 4, mask), p, 4, mask)
     b.store(b.shufflevector(value, None, [3, -1, 0, 0]), b.alloca("<4 x float>"))
     b.store(b.extractelement(b.insertelement(value, x, i), i), p)
     b.atomicrmw("fadd", p, x)

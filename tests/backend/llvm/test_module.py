@@ -46,29 +46,10 @@ def test_external_functions_are_hidden():
     assert "define internal void @g()" in module.text()
 
 
-def test_alias_scopes_let_loads_move_over_stores():
-    module = Module("m")
-    b = module.function("f", "void", [("ptr", "p"), ("ptr", "q")], linkage="external")
-    p, q = b.parameters
-    scopes = module.alias_scopes(["p", "q"])
-    first = b.load("i32", p, metadata=scopes["p"])
-    b.store(const("i32", 1), q, metadata=scopes["q"])
-    b.store(b.add(first, b.load("i32", p, metadata=scopes["p"])), q, align=4, metadata=scopes["q"])
-    b.ret()
-    optimised = optimise(module.text(), "generic")
-    assert len(re.findall("= load i32", optimised)) == 1
-
-
-def test_two_scopes_of_a_name_are_apart():
-    module = Module("m")
-    assert module.alias_scopes(["p"]) != module.alias_scopes(["p"])
-
-
 def test_text_is_made_the_same_each_time():
     def make() -> str:
         module = Module("m")
         b = module.function("f", "void", [("ptr", "p")], linkage="external")
-        module.alias_scopes(["a", "b"])
         b.set_debug_location(module.debug_location(b, "k.py", 1, 2))
         b.store(const("float", 0.5), b.parameters[0])
         b.ret()

@@ -35,11 +35,6 @@ from deuteron.layout.tensor_box import CHUNK_BYTES
 OVERLAPS = "the kernel is compiled for arguments that overlap"
 
 
-def tma_accesses(func: FuncOp, max_bytes: int) -> set[Operation]:
-    """The accesses of a function that TMA can do, of blocks that shared memory has room for."""
-    return {op for op, obstacle in tma_obstacles(func, max_bytes).items() if obstacle is None}
-
-
 def tma_obstacles(func: FuncOp, max_bytes: int) -> dict[Operation, str | None]:
     """Of each access through a descriptor why TMA cannot do it; None where it can."""
     accesses = nested_ops(func, BlockAccess | RowAccess)

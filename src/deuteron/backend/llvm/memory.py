@@ -7,7 +7,7 @@
     b.splat(x, 8)                             x in eight lanes
     b.atomicrmw("fadd", p, x)                 %.3 = atomicrmw fadd ptr %p, float %x monotonic, align 4
 
-`metadata` is text such as "!alias.scope !3, !noalias !4". A gep is not `inbounds` by itself: the addresses of
+`metadata` is text such as "!nontemporal !3". A gep is not `inbounds` by itself: the addresses of
 masked lanes may lie anywhere.
 """
 
@@ -117,11 +117,6 @@ class Memory:
         addresses = Value(f"{ptrs.type} align {align}", ptrs.text)
         overloads, options = (type, ptrs.type), {"metadata": metadata, "hint": hint}
         return self.intrinsic("llvm.masked.gather", type, addresses, mask, other, overloads=overloads, **options)
-
-    def masked_scatter(self, value: Value, ptrs: Value, align: int, mask: Value, metadata: str = "") -> None:
-        addresses = Value(f"{ptrs.type} align {align}", ptrs.text)
-        overloads = (value.type, ptrs.type)
-        self.intrinsic("llvm.masked.scatter", "void", value, addresses, mask, overloads=overloads, metadata=metadata)
 
     def atomicrmw(self, opcode: str, ptr: Value, value: Value, ordering: str = "monotonic", hint: str = "") -> Value:
         """The value before. Opcodes: add fadd and or xor xchg max min umax umin fmax fmin; scalars only."""

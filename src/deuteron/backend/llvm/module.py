@@ -4,7 +4,6 @@
     b = module.function("softmax_kernel", "void", [("ptr", "args")], linkage="external")
     table = module.constant(vector_const("float", [0.0, 1.0]))        Value("ptr", "@const.0")
     text = module.string("x = %d")                                    the address of a C string
-    scopes = module.alias_scopes(["q", "out"])              {"q": "!alias.scope !1, !noalias !3", ...}
     b.set_debug_location(module.debug_location(b, "softmax.py", 12, 5))
 
 Everything comes out in the order in which it was made, so that equal kernels give equal bytes.
@@ -133,17 +132,6 @@ class Module:
             self._metadata.append(f"!{len(self._metadata)} = {'distinct ' if distinct else ''}{node}")
             self._metadata_numbers[node] = f"!{len(self._metadata) - 1}"
         return self._metadata_numbers[node]
-
-    def alias_scopes(self, names: Sequence[str]) -> dict[str, str]:
-        """For each name, metadata of loads and stores that never touch what those of other names touch."""
-        domain = self.metadata(f'!{{!"{self.name}.domain.{len(self._metadata)}"}}', distinct=True)
-        scopes = {name: self.metadata(f'!{{!"{self.name}.{name}", {domain}}}', distinct=True) for name in names}
-        texts = {}
-        for name, scope in scopes.items():
-            others = [other for other in scopes.values() if other != scope]
-            lists = self.metadata(f"!{{{scope}}}"), self.metadata(f"!{{{', '.join(others)}}}")
-            texts[name] = f"!alias.scope {lists[0]}" + (f", !noalias {lists[1]}" if others else "")
-        return texts
 
     def rolled_loop(self) -> str:
         """Metadata of a loop that is not to be unrolled, neither by LLVM nor by ptxas."""
