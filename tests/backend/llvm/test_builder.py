@@ -81,8 +81,8 @@ def test_splat(lanes):
 
 def test_names_come_from_hints_and_are_unique():
     b = function()
-    i = b.parameters[1]
-    names = [b.add(i, i, hint=hint).text for hint in ("acc", "acc", "acc.1", "acc_1", "2x", "größe", "p", "")]
+    p = b.parameters[0]
+    names = [b.load("i32", p, hint=hint).text for hint in ("acc", "acc", "acc.1", "acc_1", "2x", "größe", "p", "")]
     assert names[0] == "%acc"
     assert len(set(names)) == len(names)
     assert verified(b).count("%acc") >= 3

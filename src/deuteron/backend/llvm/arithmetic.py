@@ -1,9 +1,9 @@
 """The builder's arithmetic, comparisons and casts: one method for every opcode of LLVM IR.
 
-    b.add(x, y, hint="offset")          %offset = add i32 %x, %y
-    b.fmul(x, y)                        %.1 = fmul contract <8 x float> %x, %y
-    b.icmp("slt", x, y)                 %.2 = icmp slt i32 %x, %y
-    b.sext(x, "i64")                    %.3 = sext i32 %x to i64
+    b.add(x, y)                         %.1 = add i32 %x, %y
+    b.fmul(x, y)                        %.2 = fmul contract <8 x float> %x, %y
+    b.icmp("slt", x, y)                 %.3 = icmp slt i32 %x, %y
+    b.sext(x, "i64")                    %.4 = sext i32 %x to i64
 
 Works on scalars and vectors alike. Floating instructions take `flags`, fast-math flags as text; without,
 they get the builder's `fast_math`, which is "contract" where the option enable_fp_fusion is on. Integer
@@ -38,150 +38,150 @@ class Arithmetic:
         yield
         self.fast_math = outer
 
-    def _emit(self, type: str, text: str, hint: str) -> Value:
+    def _emit(self, type: str, text: str, hint: str = "") -> Value:
         raise NotImplementedError
 
-    def intrinsic(self, name: str, return_type: str, *args: Value, hint: str = "") -> Value:
+    def intrinsic(self, name: str, return_type: str, *args: Value) -> Value:
         raise NotImplementedError
 
-    def _integer(self, opcode: str, a: Value, b: Value, flags: str, hint: str) -> Value:
-        result = self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+    def _integer(self, opcode: str, a: Value, b: Value, flags: str) -> Value:
+        result = self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}")
         if opcode in _TRACED and (number := integer_of(b)) is not None:
             self.definitions[result] = opcode, a, number
         elif opcode == "sub":
             self.differences[result] = a, b
         return result
 
-    def _float(self, opcode: str, a: Value, b: Value, flags: str | None, hint: str) -> Value:
+    def _float(self, opcode: str, a: Value, b: Value, flags: str | None) -> Value:
         flags = self.fast_math if flags is None else flags
-        return self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+        return self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}")
 
-    def _cast(self, opcode: str, a: Value, type: str, hint: str) -> Value:
+    def _cast(self, opcode: str, a: Value, type: str) -> Value:
         if a.type == type:
             return a
-        result = self._emit(type, f"{opcode} {a.type} {a.text} to {type}", hint)
+        result = self._emit(type, f"{opcode} {a.type} {a.text} to {type}")
         if opcode in ("trunc", "zext", "sext"):
             self.definitions[result] = opcode, a, 0
         return result
 
-    def add(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("add", a, b, flags, hint)
+    def add(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("add", a, b, flags)
 
-    def sub(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("sub", a, b, flags, hint)
+    def sub(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("sub", a, b, flags)
 
-    def mul(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("mul", a, b, flags, hint)
+    def mul(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("mul", a, b, flags)
 
-    def sdiv(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("sdiv", a, b, flags, hint)
+    def sdiv(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("sdiv", a, b, flags)
 
-    def udiv(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("udiv", a, b, flags, hint)
+    def udiv(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("udiv", a, b, flags)
 
-    def srem(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self._integer("srem", a, b, "", hint)
+    def srem(self, a: Value, b: Value) -> Value:
+        return self._integer("srem", a, b, "")
 
-    def urem(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self._integer("urem", a, b, "", hint)
+    def urem(self, a: Value, b: Value) -> Value:
+        return self._integer("urem", a, b, "")
 
-    def shl(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("shl", a, b, flags, hint)
+    def shl(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("shl", a, b, flags)
 
-    def lshr(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("lshr", a, b, flags, hint)
+    def lshr(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("lshr", a, b, flags)
 
-    def ashr(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("ashr", a, b, flags, hint)
+    def ashr(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("ashr", a, b, flags)
 
-    def and_(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self._integer("and", a, b, "", hint)
+    def and_(self, a: Value, b: Value) -> Value:
+        return self._integer("and", a, b, "")
 
-    def or_(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        return self._integer("or", a, b, flags, hint)
+    def or_(self, a: Value, b: Value, flags: str = "") -> Value:
+        return self._integer("or", a, b, flags)
 
-    def xor(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self._integer("xor", a, b, "", hint)
+    def xor(self, a: Value, b: Value) -> Value:
+        return self._integer("xor", a, b, "")
 
-    def smax(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self.intrinsic("llvm.smax", a.type, a, b, hint=hint)
+    def smax(self, a: Value, b: Value) -> Value:
+        return self.intrinsic("llvm.smax", a.type, a, b)
 
-    def smin(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self.intrinsic("llvm.smin", a.type, a, b, hint=hint)
+    def smin(self, a: Value, b: Value) -> Value:
+        return self.intrinsic("llvm.smin", a.type, a, b)
 
-    def umin(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self.intrinsic("llvm.umin", a.type, a, b, hint=hint)
+    def umin(self, a: Value, b: Value) -> Value:
+        return self.intrinsic("llvm.umin", a.type, a, b)
 
-    def umax(self, a: Value, b: Value, hint: str = "") -> Value:
-        return self.intrinsic("llvm.umax", a.type, a, b, hint=hint)
+    def umax(self, a: Value, b: Value) -> Value:
+        return self.intrinsic("llvm.umax", a.type, a, b)
 
-    def fadd(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
-        return self._float("fadd", a, b, flags, hint)
+    def fadd(self, a: Value, b: Value, flags: str | None = None) -> Value:
+        return self._float("fadd", a, b, flags)
 
-    def fsub(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
-        return self._float("fsub", a, b, flags, hint)
+    def fsub(self, a: Value, b: Value, flags: str | None = None) -> Value:
+        return self._float("fsub", a, b, flags)
 
-    def fmul(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
-        return self._float("fmul", a, b, flags, hint)
+    def fmul(self, a: Value, b: Value, flags: str | None = None) -> Value:
+        return self._float("fmul", a, b, flags)
 
-    def fdiv(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
-        return self._float("fdiv", a, b, flags, hint)
+    def fdiv(self, a: Value, b: Value, flags: str | None = None) -> Value:
+        return self._float("fdiv", a, b, flags)
 
-    def frem(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+    def frem(self, a: Value, b: Value, flags: str | None = None) -> Value:
         """Becomes a call of fmod, which is in libm: not for CPU kernels."""
-        return self._float("frem", a, b, flags, hint)
+        return self._float("frem", a, b, flags)
 
-    def fneg(self, a: Value, hint: str = "") -> Value:
-        return self._emit(a.type, f"fneg {a.type} {a.text}", hint)
+    def fneg(self, a: Value) -> Value:
+        return self._emit(a.type, f"fneg {a.type} {a.text}")
 
-    def icmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
-        return self._emit(like(a.type, "i1"), f"icmp {predicate} {a.type} {a.text}, {b.text}", hint)
+    def icmp(self, predicate: str, a: Value, b: Value) -> Value:
+        return self._emit(like(a.type, "i1"), f"icmp {predicate} {a.type} {a.text}, {b.text}")
 
-    def fcmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
-        return self._emit(like(a.type, "i1"), f"fcmp {predicate} {a.type} {a.text}, {b.text}", hint)
+    def fcmp(self, predicate: str, a: Value, b: Value) -> Value:
+        return self._emit(like(a.type, "i1"), f"fcmp {predicate} {a.type} {a.text}, {b.text}")
 
-    def select(self, condition: Value, a: Value, b: Value, hint: str = "") -> Value:
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
         text = f"select {condition.type} {condition.text}, {a.type} {a.text}, {b.type} {b.text}"
-        return self._emit(a.type, text, hint)
+        return self._emit(a.type, text)
 
-    def freeze(self, a: Value, hint: str = "") -> Value:
-        return self._emit(a.type, f"freeze {a.type} {a.text}", hint)
+    def freeze(self, a: Value) -> Value:
+        return self._emit(a.type, f"freeze {a.type} {a.text}")
 
-    def trunc(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("trunc", a, type, hint)
+    def trunc(self, a: Value, type: str) -> Value:
+        return self._cast("trunc", a, type)
 
-    def zext(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("zext", a, type, hint)
+    def zext(self, a: Value, type: str) -> Value:
+        return self._cast("zext", a, type)
 
-    def sext(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("sext", a, type, hint)
+    def sext(self, a: Value, type: str) -> Value:
+        return self._cast("sext", a, type)
 
-    def fptrunc(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("fptrunc", a, type, hint)
+    def fptrunc(self, a: Value, type: str) -> Value:
+        return self._cast("fptrunc", a, type)
 
-    def fpext(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("fpext", a, type, hint)
+    def fpext(self, a: Value, type: str) -> Value:
+        return self._cast("fpext", a, type)
 
-    def fptosi(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("fptosi", a, type, hint)
+    def fptosi(self, a: Value, type: str) -> Value:
+        return self._cast("fptosi", a, type)
 
-    def fptoui(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("fptoui", a, type, hint)
+    def fptoui(self, a: Value, type: str) -> Value:
+        return self._cast("fptoui", a, type)
 
-    def sitofp(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("sitofp", a, type, hint)
+    def sitofp(self, a: Value, type: str) -> Value:
+        return self._cast("sitofp", a, type)
 
-    def uitofp(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("uitofp", a, type, hint)
+    def uitofp(self, a: Value, type: str) -> Value:
+        return self._cast("uitofp", a, type)
 
-    def bitcast(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("bitcast", a, type, hint)
+    def bitcast(self, a: Value, type: str) -> Value:
+        return self._cast("bitcast", a, type)
 
-    def addrspacecast(self, a: Value, type: str, hint: str = "") -> Value:
-        return self._cast("addrspacecast", a, type, hint)
+    def addrspacecast(self, a: Value, type: str) -> Value:
+        return self._cast("addrspacecast", a, type)
 
-    def inttoptr(self, a: Value, type: str = "ptr", hint: str = "") -> Value:
-        return self._cast("inttoptr", a, type, hint)
+    def inttoptr(self, a: Value, type: str = "ptr") -> Value:
+        return self._cast("inttoptr", a, type)
 
-    def ptrtoint(self, a: Value, type: str = "i64", hint: str = "") -> Value:
-        return self._cast("ptrtoint", a, type, hint)
+    def ptrtoint(self, a: Value, type: str = "i64") -> Value:
+        return self._cast("ptrtoint", a, type)

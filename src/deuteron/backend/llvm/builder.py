@@ -10,9 +10,9 @@
     module.text()
 
 An instruction costs about 0.75 us here, and twice that with llvmlite's IR builder, whose text is slower to
-parse too. Methods are named as LLVM's opcodes (with `_` after Python's keywords) and return a Value. `hint`
-is the Python name that the value is called after; names are made unique. `set_debug_location` attaches a
-place in the source to what follows.
+parse too. Methods are named as LLVM's opcodes (with `_` after Python's keywords) and return a Value. Where one
+takes a `hint`, blocks or the value are called after it; names are made unique. `set_debug_location` attaches
+a place in the source to what follows.
 """
 
 from __future__ import annotations
@@ -126,19 +126,17 @@ class Builder(Arithmetic, Memory, ControlFlow):
         """Metadata of the function itself."""
         self._function.suffix = f"{self._function.suffix} {metadata}".strip()
 
-    def call(
-        self, return_type: str, name: str, *args: Value, flags: str = "", metadata: str = "", hint: str = ""
-    ) -> Value:
+    def call(self, return_type: str, name: str, *args: Value, flags: str = "") -> Value:
         """Call a function of this module, an intrinsic or an external one; those are declared as needed."""
         self.module.declare(name, return_type, [arg.type for arg in args])
-        return self._call(return_type, return_type, f"@{name}", args, flags, metadata, hint)
+        return self._call(return_type, return_type, f"@{name}", args, flags)
 
-    def call_variadic(self, return_type: str, name: str, fixed: Sequence[Value], *args: Value, hint: str = "") -> Value:
+    def call_variadic(self, return_type: str, name: str, fixed: Sequence[Value], *args: Value) -> Value:
         """Call a function such as printf, whose first arguments are `fixed`."""
         types = [arg.type for arg in fixed]
         self.module.declare(name, return_type, [*types, "..."])
         function_type = f"{return_type} ({', '.join([*types, '...'])})"
-        return self._call(function_type, return_type, f"@{name}", [*fixed, *args], "", "", hint)
+        return self._call(function_type, return_type, f"@{name}", [*fixed, *args])
 
     def assembly(
         self,
@@ -148,7 +146,6 @@ class Builder(Arithmetic, Memory, ControlFlow):
         constraints: str,
         *args: Value,
         attributes: str = "",
-        hint: str = "",
         flags: str = "",
     ) -> Value:
         """Assembly, which LLVM knows only by what is said of it here.
@@ -161,13 +158,11 @@ class Builder(Arithmetic, Memory, ControlFlow):
         keyword, attributes = ("asm", "memory(none)") if touches is Touches.NOTHING else ("asm sideeffect", attributes)
         return_type = self.module.struct(return_type)
         code = f'{keyword} "{text}", "{constraints}"'
-        return self._call(return_type, return_type, code, args, flags, "", hint, attributes)
+        return self._call(return_type, return_type, code, args, flags, attributes)
 
-    def call_pointer(
-        self, return_type: str, function: Value, *args: Value, attributes: str = "", hint: str = ""
-    ) -> Value:
+    def call_pointer(self, return_type: str, function: Value, *args: Value, attributes: str = "") -> Value:
         """Call the function at an address, of which nothing is known but the attributes."""
-        return self._call(return_type, return_type, function.text, args, "", "", hint, attributes)
+        return self._call(return_type, return_type, function.text, args, attributes=attributes)
 
     def intrinsic(
         self,
@@ -176,13 +171,11 @@ class Builder(Arithmetic, Memory, ControlFlow):
         *args: Value,
         overloads: Sequence[str] | None = None,
         flags: str = "",
-        metadata: str = "",
-        hint: str = "",
     ) -> Value:
         """Call e.g. `llvm.fma`; its name gets the overloaded types appended, by default the return type."""
         suffixes = (return_type,) if overloads is None else overloads
         full_name = ".".join([name, *map(mangle, suffixes)])
-        return self.call(return_type, full_name, *args, flags=flags, metadata=metadata, hint=hint)
+        return self.call(return_type, full_name, *args, flags=flags)
 
     def text(self) -> str:
         """The complete function."""
@@ -201,34 +194,31 @@ class Builder(Arithmetic, Memory, ControlFlow):
         return_type: str,
         callee: str,
         args: Sequence[Value],
-        flags: str,
-        metadata: str,
-        hint: str,
+        flags: str = "",
         attributes: str = "",
     ) -> Value:
         flags = f"{flags} " if flags else ""
         tail = f" {attributes}" if attributes else ""
-        tail += f", {metadata}" if metadata else ""
         text = f"call {flags}{callee_type} {callee}({', '.join(map(str, args))}){tail}"
         if return_type != "void":
-            return self._emit(return_type, text, hint)
+            return self._emit(return_type, text)
         self._append(text)
         return Value("void", "void")
 
     def _append(self, text: str) -> None:
         self.current_block.lines.append(f"  {text}{self._function.debug}")
 
-    def _emit(self, type: str, text: str, hint: str) -> Value:
+    def _emit(self, type: str, text: str, hint: str = "") -> Value:
         name = self._name(hint)
         self.types[name] = type
         self.current_block.lines.append(f"  {name} = {text}{self._function.debug}")
         return Value(type, name)
 
-    def _emit_in_entry(self, type: str, text: str, hint: str) -> Value:
+    def _emit_in_entry(self, type: str, text: str) -> Value:
         """At its beginning, where this builder is in another block: its end may have been reached."""
         if self.current_block is self.entry_block:
-            return self._emit(type, text, hint)
-        name = self._name(hint)
+            return self._emit(type, text)
+        name = self._name("")
         self.types[name] = type
         self.entry_block.lines.insert(0, f"  {name} = {text}{self._function.debug}")
         return Value(type, name)

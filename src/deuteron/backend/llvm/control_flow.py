@@ -106,7 +106,7 @@ class ControlFlow:
     def _append(self, text: str) -> None:
         raise NotImplementedError
 
-    def _emit(self, type: str, text: str, hint: str) -> Value:
+    def _emit(self, type: str, text: str, hint: str = "") -> Value:
         raise NotImplementedError
 
     def _name(self, hint: str) -> str:
@@ -115,7 +115,7 @@ class ControlFlow:
     def _unique(self, hint: str) -> str:
         raise NotImplementedError
 
-    def icmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
+    def icmp(self, predicate: str, a: Value, b: Value) -> Value:
         raise NotImplementedError
 
     def block(self, name: str = "block") -> Block:

@@ -22,7 +22,7 @@ _MOST_WHOLE = {"float": 1 << 24, "double": 1 << 53}  # up to these all whole num
 _SPARE = 64 - 53  # bits of an integer that a double has none for
 
 
-def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "") -> Value:
+def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False) -> Value:
     """float -> i16."""
     bits_type = like(x.type, "i32")
     bits = b.bitcast(x, bits_type)
@@ -30,30 +30,30 @@ def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "")
     rounded = bits if toward_zero else b.add(b.add(bits, const(bits_type, 0x7FFF)), odd)
     quiet = b.or_(bits, const(bits_type, 0x400000))
     result = b.select(b.fcmp("uno", x, x), quiet, rounded)
-    return b.trunc(b.lshr(result, const(bits_type, 16)), like(x.type, "i16"), hint=hint)
+    return b.trunc(b.lshr(result, const(bits_type, 16)), like(x.type, "i16"))
 
 
-def bf16_to_f32(b: Builder, x: Value, hint: str = "") -> Value:
+def bf16_to_f32(b: Builder, x: Value) -> Value:
     """i16 -> float, exactly."""
     bits_type = like(x.type, "i32")
-    return b.bitcast(b.shl(b.zext(x, bits_type), const(bits_type, 16)), like(x.type, "float"), hint=hint)
+    return b.bitcast(b.shl(b.zext(x, bits_type), const(bits_type, 16)), like(x.type, "float"))
 
 
-def f32_to_f16(b: Builder, x: Value, converts_half: bool, toward_zero: bool = False, hint: str = "") -> Value:
+def f32_to_f16(b: Builder, x: Value, converts_half: bool, toward_zero: bool = False) -> Value:
     """float -> i16; `converts_half` is whether the CPU can do it (CPUTarget.converts_half)."""
     if not converts_half or toward_zero:
-        return narrow(b, x, FP16, toward_zero, hint)
-    return b.bitcast(b.fptrunc(x, like(x.type, "half")), like(x.type, "i16"), hint=hint)
+        return narrow(b, x, FP16, toward_zero)
+    return b.bitcast(b.fptrunc(x, like(x.type, "half")), like(x.type, "i16"))
 
 
-def f16_to_f32(b: Builder, x: Value, converts_half: bool, hint: str = "") -> Value:
+def f16_to_f32(b: Builder, x: Value, converts_half: bool) -> Value:
     """i16 -> float, exactly."""
     if not converts_half:
-        return widen(b, x, FP16, hint)
-    return b.fpext(b.bitcast(x, like(x.type, "half")), like(x.type, "float"), hint=hint)
+        return widen(b, x, FP16)
+    return b.fpext(b.bitcast(x, like(x.type, "half")), like(x.type, "float"))
 
 
-def narrow(b: Builder, x: Value, format: FloatType, toward_zero: bool = False, hint: str = "") -> Value:
+def narrow(b: Builder, x: Value, format: FloatType, toward_zero: bool = False) -> Value:
     """float -> the bits of a small format, rounded to nearest even or towards zero."""
     type = like(x.type, "i32")
     bits = b.bitcast(x, type)
@@ -65,7 +65,7 @@ def narrow(b: Builder, x: Value, format: FloatType, toward_zero: bool = False, h
     sign = b.and_(b.lshr(bits, const(type, 32 - format.bits)), const(type, format.sign_code))
     if not format.has_minus_zero:
         sign = b.select(b.icmp("eq", code, const(type, 0)), code, sign)
-    return b.trunc(b.or_(code, sign), like(x.type, f"i{format.bits}"), hint=hint)
+    return b.trunc(b.or_(code, sign), like(x.type, f"i{format.bits}"))
 
 
 def _shift(format: FloatType) -> int:
@@ -112,7 +112,7 @@ def _limit(b: Builder, code: Value, magnitude: Value, format: FloatType, toward_
     return b.select(b.icmp("ugt", magnitude, f32_infinity), const(type, format.nan_code), code)
 
 
-def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
+def widen(b: Builder, x: Value, format: FloatType) -> Value:
     """The bits of a small format -> float, exactly: bits in place, then times a power of two to move the exponent."""
     type, float_type = like(x.type, "i32"), like(x.type, "float")
     wide = b.zext(x, type)
@@ -121,7 +121,7 @@ def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
     finite = b.bitcast(b.fmul(moved, const(float_type, 2.0 ** (127 - format.bias)), flags=""), type)
     sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 32 - format.bits))
     bits = b.or_(_special(b, wide, code, moved, finite, format), sign)
-    return b.bitcast(bits, float_type, hint=hint)
+    return b.bitcast(bits, float_type)
 
 
 def is_part_of_half(format: FloatType) -> bool:
@@ -132,7 +132,7 @@ def is_part_of_half(format: FloatType) -> bool:
     return format.bits == 8 and (missing == 0 if format.has_infinity else missing > 0)
 
 
-def widen_through_half(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
+def widen_through_half(b: Builder, x: Value, format: FloatType) -> Value:
     """The same as `widen`, of a format that is part of fp16: bits in place, converted, then times a power of two.
 
     `widen` multiplies subnormal floats, which takes some processors 150 cycles; that takes fp16 as it is.
@@ -143,10 +143,10 @@ def widen_through_half(b: Builder, x: Value, format: FloatType, hint: str = "") 
     moved = b.shl(code, const(type, FP16.mantissa_bits - format.mantissa_bits))
     sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 8))
     bits = b.or_(_special_half(b, wide, code, moved, format), sign)
-    half = b.fpext(b.bitcast(bits, like(x.type, "half")), like(x.type, "float"), hint=hint)
+    half = b.fpext(b.bitcast(bits, like(x.type, "half")), like(x.type, "float"))
     if format.bias == FP16.bias:
         return half
-    return b.fmul(half, const(half.type, 2.0 ** (FP16.bias - format.bias)), flags="", hint=hint)
+    return b.fmul(half, const(half.type, 2.0 ** (FP16.bias - format.bias)), flags="")
 
 
 def _special_half(b: Builder, wide: Value, code: Value, moved: Value, format: FloatType) -> Value:
@@ -169,7 +169,7 @@ def _special(b: Builder, wide: Value, code: Value, moved: Value, finite: Value, 
     return b.select(b.icmp("ult", code, const(type, format.end_code)), finite, infinite)
 
 
-def round_to_odd(b: Builder, x: Value, hint: str = "") -> Value:
+def round_to_odd(b: Builder, x: Value) -> Value:
     """double -> float: exact ones as they are, others the neighbour with an odd mantissa.
 
     Rounding that to 22 bits or fewer gives what rounding the double would: the odd bit says on which side
@@ -180,14 +180,14 @@ def round_to_odd(b: Builder, x: Value, hint: str = "") -> Value:
     back = b.fpext(nearest, x.type)
     truncated = _step_back(b, b.bitcast(nearest, type), back, x)
     odd = b.or_(truncated, b.zext(b.fcmp("one", back, x), type))
-    return b.bitcast(odd, like(x.type, "float"), hint=hint)
+    return b.bitcast(odd, like(x.type, "float"))
 
 
-def truncate_to_f32(b: Builder, x: Value, hint: str = "") -> Value:
+def truncate_to_f32(b: Builder, x: Value) -> Value:
     """double -> float, rounded towards zero."""
     type = like(x.type, "i32")
     nearest = b.fptrunc(x, like(x.type, "float"))
-    return b.bitcast(_step_back(b, b.bitcast(nearest, type), b.fpext(nearest, x.type), x), nearest.type, hint=hint)
+    return b.bitcast(_step_back(b, b.bitcast(nearest, type), b.fpext(nearest, x.type), x), nearest.type)
 
 
 def _step_back(b: Builder, bits: Value, rounded: Value, x: Value) -> Value:
@@ -196,13 +196,13 @@ def _step_back(b: Builder, bits: Value, rounded: Value, x: Value) -> Value:
     return b.sub(bits, b.zext(b.fcmp("ogt", magnitude, limit), bits.type))
 
 
-def float_to_int(b: Builder, x: Value, int_type: str, signed: bool, hint: str = "") -> Value:
+def float_to_int(b: Builder, x: Value, int_type: str, signed: bool) -> Value:
     """float or double -> integer, towards zero; what does not fit becomes the nearest that does, NaN 0."""
     name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
     type = like(x.type, int_type)
     if width(x.type) > 1:
         return _saturated(b, x, type, signed)
-    return b.intrinsic(name, type, x, overloads=(type, x.type), hint=hint)
+    return b.intrinsic(name, type, x, overloads=(type, x.type))
 
 
 def _saturated(b: Builder, x: Value, type: str, signed: bool) -> Value:
@@ -226,11 +226,11 @@ def _clamped(b: Builder, x: Value, low: int, high: int) -> Value:
     return b.select(b.fcmp("olt", raised, highest), raised, highest)
 
 
-def int_to_float(b: Builder, x: Value, float_type: str, signed: bool, hint: str = "") -> Value:
+def int_to_float(b: Builder, x: Value, float_type: str, signed: bool) -> Value:
     """integer -> float or double, rounded to nearest even."""
     assert is_float(float_type)
     type = like(x.type, float_type)
-    return b.sitofp(x, type, hint=hint) if signed else b.uitofp(x, type, hint=hint)
+    return b.sitofp(x, type) if signed else b.uitofp(x, type)
 
 
 def int_to_odd_f32(b: Builder, x: Value, signed: bool) -> Value:

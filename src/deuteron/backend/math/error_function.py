@@ -71,7 +71,7 @@ _G_DOUBLE = (
 )
 
 
-def erf(b: Builder, x: Value, hint: str = "") -> Value:
+def erf(b: Builder, x: Value) -> Value:
     is_float = Float.of(x) is FLOAT
     a = magnitude(b, x)
     small = erf_of_small(b, x)
@@ -79,7 +79,7 @@ def erf(b: Builder, x: Value, hint: str = "") -> Value:
     exponent = b.fneg(evaluate(b, limited, _G_FLOAT if is_float else _G_DOUBLE))
     large = b.fsub(number(x, 1.0), exp_of_limited(b, exponent), flags="")
     is_large = b.fcmp("oge", a, number(x, 1.0))  # false for NaN, which the exponential would lose
-    return b.select(is_large, with_sign_of(b, large, x), small, hint=hint)
+    return b.select(is_large, with_sign_of(b, large, x), small)
 
 
 def erf_of_small(b: Builder, x: Value) -> Value:

@@ -34,7 +34,7 @@ from deuteron.backend.math.polynomial import (
 )
 
 LOG2_E = 1.4426950408889634
-Power = Callable[[Builder, Value, str], Value]
+Power = Callable[[Builder, Value], Value]
 Scale = Callable[[Builder, Value, Value, Value], Value]
 
 
@@ -105,27 +105,27 @@ def constants_of(x: Value) -> _Constants:
     return _FLOAT if Float.of(x) is FLOAT else _DOUBLE
 
 
-def exp(b: Builder, x: Value, hint: str = "") -> Value:
+def exp(b: Builder, x: Value) -> Value:
     low, high = constants_of(x).exp_range
-    return _exp(b, at_least(b, at_most(b, x, high), low), hint)
+    return _exp(b, at_least(b, at_most(b, x, high), low))
 
 
-def exp2(b: Builder, x: Value, hint: str = "") -> Value:
+def exp2(b: Builder, x: Value) -> Value:
     low, high = constants_of(x).exp2_range
-    return _exp2(b, at_least(b, at_most(b, x, high), low), hint)
+    return _exp2(b, at_least(b, at_most(b, x, high), low))
 
 
-def exp_or_zero(b: Builder, x: Value, hint: str = "") -> Value:
+def exp_or_zero(b: Builder, x: Value) -> Value:
     """exp for processors that take long over products that underflow, as of the -inf of lanes that are masked off."""
-    return _unless_zero(b, x, constants_of(x).exp_range, _exp, hint)
+    return _unless_zero(b, x, constants_of(x).exp_range, _exp)
 
 
-def exp2_or_zero(b: Builder, x: Value, hint: str = "") -> Value:
+def exp2_or_zero(b: Builder, x: Value) -> Value:
     """exp2, likewise."""
-    return _unless_zero(b, x, constants_of(x).exp2_range, _exp2, hint)
+    return _unless_zero(b, x, constants_of(x).exp2_range, _exp2)
 
 
-def exp_by(b: Builder, x: Value, scale: Scale, hint: str = "") -> Value:
+def exp_by(b: Builder, x: Value, scale: Scale) -> Value:
     """exp where `scale(b, y, n, is_kept)` is y * 2**n, rounded once, in lanes that are kept, and 0 in others."""
     limited, is_kept = _limited(b, x, constants_of(x).exp_range)
     n, _ = _round(b, limited, LOG2_E)
@@ -133,7 +133,7 @@ def exp_by(b: Builder, x: Value, scale: Scale, hint: str = "") -> Value:
     return scale(b, y, n, is_kept)
 
 
-def exp2_by(b: Builder, x: Value, scale: Scale, hint: str = "") -> Value:
+def exp2_by(b: Builder, x: Value, scale: Scale) -> Value:
     """exp2, likewise."""
     limited, is_kept = _limited(b, x, constants_of(x).exp2_range)
     n, _ = _round(b, limited, 1.0)
@@ -147,28 +147,28 @@ def _limited(b: Builder, x: Value, limits: tuple[float, float]) -> tuple[Value, 
     return at_most(b, x, high), b.fcmp("uge", x, number(x, low))
 
 
-def _unless_zero(b: Builder, x: Value, limits: tuple[float, float], power: Power, hint: str) -> Value:
+def _unless_zero(b: Builder, x: Value, limits: tuple[float, float], power: Power) -> Value:
     """A power of x; that of 0 is computed, and not used, where the result is 0."""
     low, high = limits
     is_zero, zero = b.fcmp("olt", x, number(x, low)), number(x, 0.0)
-    return b.select(is_zero, zero, power(b, b.select(is_zero, zero, at_most(b, x, high)), ""), hint)
+    return b.select(is_zero, zero, power(b, b.select(is_zero, zero, at_most(b, x, high))))
 
 
-def _exp(b: Builder, x: Value, hint: str) -> Value:
+def _exp(b: Builder, x: Value) -> Value:
     """exp where x is in its range."""
     n, shifted = _round(b, x, LOG2_E)
     y = b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags="")
-    return _scale(b, y, shifted, hint)
+    return _scale(b, y, shifted)
 
 
-def _exp2(b: Builder, x: Value, hint: str) -> Value:
+def _exp2(b: Builder, x: Value) -> Value:
     """exp2, likewise."""
     n, shifted = _round(b, x, 1.0)
     r = b.fsub(x, n, flags="")
-    return _scale(b, fused(b, r, evaluate(b, r, constants_of(x).exp2), number(x, 1.0)), shifted, hint)
+    return _scale(b, fused(b, r, evaluate(b, r, constants_of(x).exp2), number(x, 1.0)), shifted)
 
 
-def tanh(b: Builder, x: Value, hint: str = "") -> Value:
+def tanh(b: Builder, x: Value) -> Value:
     doubled = at_most(b, magnitude(b, x), constants_of(x).tanh_limit)
     doubled = b.fadd(doubled, doubled, flags="")
     n, shifted = _round(b, doubled, LOG2_E)
@@ -176,7 +176,7 @@ def tanh(b: Builder, x: Value, hint: str = "") -> Value:
     rest = b.fsub(power, number(x, 1.0), flags="")
     m = fused(b, power, _expm1_polynomial(b, _reduce(b, doubled, n)), rest)
     y = b.fdiv(m, b.fadd(m, number(x, 2.0), flags=""), flags="")
-    return with_sign_of(b, y, x, hint)
+    return with_sign_of(b, y, x)
 
 
 def exp_of_limited(b: Builder, x: Value) -> Value:
@@ -204,7 +204,7 @@ def _expm1_polynomial(b: Builder, r: Value) -> Value:
     return fused(b, b.fmul(r, r, flags=""), p, r)
 
 
-def _scale(b: Builder, y: Value, shifted: Value, hint: str = "") -> Value:
+def _scale(b: Builder, y: Value, shifted: Value) -> Value:
     """y * 2**n, as a product with two powers whose exponents are halves of n."""
     f = Float.of(y)
     type = like(y.type, f.integer)
@@ -212,7 +212,7 @@ def _scale(b: Builder, y: Value, shifted: Value, hint: str = "") -> Value:
     first = b.lshr(biased, const(type, 1))
     for exponent in (first, b.sub(biased, first)):
         power = b.bitcast(b.shl(exponent, const(type, f.mantissa_bits)), y.type)
-        y = b.fmul(y, power, flags="", hint=hint)
+        y = b.fmul(y, power, flags="")
     return y
 
 

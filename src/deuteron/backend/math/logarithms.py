@@ -63,7 +63,7 @@ def exactly_rounded(b: Builder, x: Value, y: Value) -> Value:
     return b.fdiv(x, y, flags="")
 
 
-def log(b: Builder, x: Value, hint: str = "", divide: Divide = exactly_rounded) -> Value:
+def log(b: Builder, x: Value, divide: Divide = exactly_rounded) -> Value:
     """`divide` as `ratio` does (number.py)."""
     e, f = _split(b, x)
     if Float.of(x) is FLOAT:
@@ -73,13 +73,13 @@ def log(b: Builder, x: Value, hint: str = "", divide: Divide = exactly_rounded) 
         low = fused(b, e, number(x, _LN2_DOUBLE[1]), inner)
         low = b.fsub(b.fsub(half_square, low, flags=""), f, flags="")
         y = fused(b, e, number(x, _LN2_DOUBLE[0]), b.fneg(low))
-    return _special_cases(b, x, y, hint)
+    return _special_cases(b, x, y)
 
 
-def log2(b: Builder, x: Value, hint: str = "", divide: Divide = exactly_rounded) -> Value:
+def log2(b: Builder, x: Value, divide: Divide = exactly_rounded) -> Value:
     e, f = _split(b, x)
     y = _log2_float(b, e, f) if Float.of(x) is FLOAT else _log2_double(b, e, f, divide)
-    return _special_cases(b, x, y, hint)
+    return _special_cases(b, x, y)
 
 
 def _log_float(b: Builder, e: Value, f: Value) -> Value:
@@ -142,7 +142,7 @@ def _sqrt_half_bits(kind: Float) -> int:
     return (kind.bias - 1 << kind.mantissa_bits) + int((math.sqrt(2.0) - 1.0) * 2.0**kind.mantissa_bits)
 
 
-def _special_cases(b: Builder, x: Value, y: Value, hint: str) -> Value:
+def _special_cases(b: Builder, x: Value, y: Value) -> Value:
     y = b.select(b.fcmp("olt", x, number(x, math.inf)), y, x)
     y = b.select(b.fcmp("olt", x, number(x, 0.0)), number(x, math.nan), y)
-    return b.select(b.fcmp("oeq", x, number(x, 0.0)), number(x, -math.inf), y, hint=hint)
+    return b.select(b.fcmp("oeq", x, number(x, 0.0)), number(x, -math.inf), y)

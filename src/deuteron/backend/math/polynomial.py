@@ -54,9 +54,9 @@ def number(x: Value, value: float) -> Value:
     return const(x.type, value)
 
 
-def fused(b: Builder, a: Value, x: Value, c: Value, hint: str = "") -> Value:
+def fused(b: Builder, a: Value, x: Value, c: Value) -> Value:
     """a * x + c in one rounding where the CPU has such an instruction, else in two; never a call of libm."""
-    return b.intrinsic("llvm.fmuladd", a.type, a, x, c, hint=hint)
+    return b.intrinsic("llvm.fmuladd", a.type, a, x, c)
 
 
 def evaluate(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
@@ -87,5 +87,5 @@ def magnitude(b: Builder, x: Value) -> Value:
     return b.intrinsic("llvm.fabs", x.type, x)
 
 
-def with_sign_of(b: Builder, x: Value, sign: Value, hint: str = "") -> Value:
-    return b.intrinsic("llvm.copysign", x.type, x, sign, hint=hint)
+def with_sign_of(b: Builder, x: Value, sign: Value) -> Value:
+    return b.intrinsic("llvm.copysign", x.type, x, sign)

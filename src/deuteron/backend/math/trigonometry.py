@@ -45,15 +45,15 @@ _COS_DOUBLE = (
 )
 
 
-def sin(b: Builder, x: Value, hint: str = "") -> Value:
-    return _of_quadrant(b, x, 0, hint)
+def sin(b: Builder, x: Value) -> Value:
+    return _of_quadrant(b, x, 0)
 
 
-def cos(b: Builder, x: Value, hint: str = "") -> Value:
-    return _of_quadrant(b, x, 1, hint)
+def cos(b: Builder, x: Value) -> Value:
+    return _of_quadrant(b, x, 1)
 
 
-def _of_quadrant(b: Builder, x: Value, first_quadrant: int, hint: str) -> Value:
+def _of_quadrant(b: Builder, x: Value, first_quadrant: int) -> Value:
     """sin(x + first_quadrant * pi/2)."""
     is_double = element(x.type) == "double"
     r, rest, n = (reduce_angle if is_double else _reduce)(b, b.fpext(x, like(x.type, "double")))
@@ -65,7 +65,7 @@ def _of_quadrant(b: Builder, x: Value, first_quadrant: int, hint: str) -> Value:
     y = b.select(is_odd, cosine, sine)
     sign = b.shl(b.and_(n, const(n.type, 2)), const(n.type, 62))
     y = b.bitcast(b.xor(bits_of(b, y), sign), y.type)
-    return b.fptrunc(y, x.type, hint=hint)
+    return b.fptrunc(y, x.type)
 
 
 def _sine(b: Builder, r: Value, rest: Value, square: Value, coefficients: tuple[float, ...]) -> Value:

@@ -20,40 +20,40 @@ from deuteron.backend.math.polynomial import Float, fused, magnitude, number, wi
 from deuteron.backend.math.trigonometry import cos, sin
 
 
-def sqrt(b: Builder, x: Value, hint: str = "") -> Value:
-    return b.intrinsic("llvm.sqrt", x.type, x, hint=hint)
+def sqrt(b: Builder, x: Value) -> Value:
+    return b.intrinsic("llvm.sqrt", x.type, x)
 
 
-def rsqrt(b: Builder, x: Value, hint: str = "") -> Value:
+def rsqrt(b: Builder, x: Value) -> Value:
     """1 / sqrt(x), each of the two rounded: 1 ulp at most; the CPU's own estimate has 12 bits."""
-    return b.fdiv(number(x, 1.0), sqrt(b, x), flags="", hint=hint)
+    return b.fdiv(number(x, 1.0), sqrt(b, x), flags="")
 
 
-def absolute(b: Builder, x: Value, hint: str = "") -> Value:
-    return b.intrinsic("llvm.fabs", x.type, x, hint=hint)
+def absolute(b: Builder, x: Value) -> Value:
+    return b.intrinsic("llvm.fabs", x.type, x)
 
 
-def floor(b: Builder, x: Value, rounds: bool, hint: str = "") -> Value:
+def floor(b: Builder, x: Value, rounds: bool) -> Value:
     """`rounds` is whether the CPU has an instruction for it (CPUTarget.rounds); otherwise it would be a call."""
     if rounds:
-        return b.intrinsic("llvm.floor", x.type, x, hint=hint)
+        return b.intrinsic("llvm.floor", x.type, x)
     nearest = _round(b, x)
     lower = b.fsub(nearest, number(x, 1.0), flags="")
-    return with_sign_of(b, b.select(b.fcmp("ogt", nearest, x), lower, nearest), x, hint)
+    return with_sign_of(b, b.select(b.fcmp("ogt", nearest, x), lower, nearest), x)
 
 
-def ceil(b: Builder, x: Value, rounds: bool, hint: str = "") -> Value:
+def ceil(b: Builder, x: Value, rounds: bool) -> Value:
     """`rounds` as for floor."""
     if rounds:
-        return b.intrinsic("llvm.ceil", x.type, x, hint=hint)
+        return b.intrinsic("llvm.ceil", x.type, x)
     nearest = _round(b, x)
     upper = b.fadd(nearest, number(x, 1.0), flags="")
-    return with_sign_of(b, b.select(b.fcmp("olt", nearest, x), upper, nearest), x, hint)
+    return with_sign_of(b, b.select(b.fcmp("olt", nearest, x), upper, nearest), x)
 
 
-def fma(b: Builder, x: Value, y: Value, z: Value, hint: str = "") -> Value:
+def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     """x * y + z in one rounding; in two on the old CPUs that have no such instruction."""
-    return fused(b, x, y, z, hint)
+    return fused(b, x, y, z)
 
 
 def _round(b: Builder, x: Value) -> Value:
