@@ -52,7 +52,7 @@ def _places(use: Use, axis: int) -> list[Place] | None:
     if isinstance(op, DotOp):
         return [(op.result, axis)] if axis == KEPT_AXIS.get(use.index, axis) else None
     if isinstance(op, TransOp):
-        return [(op.result, list(op.permutation).index(axis))]
+        return [(op.result, op.result_axis(axis))]
     if is_elementwise(op) and len(op.results) == 1:
         return [(op.results[0], axis)]
     if isinstance(op, scf.ForOp) or isinstance(op.parent_op(), scf.ForOp):

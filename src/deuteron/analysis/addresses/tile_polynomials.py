@@ -83,7 +83,7 @@ class TilePolynomials:
 
     def with_axes(self, op: ExpandDimsOp | TransOp, source: Polynomial) -> Polynomial:
         """What is said of the source of an op, with the axes of its result."""
-        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(axis_after(op, atom.axis)))
+        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(op.result_axis(atom.axis)))
 
     @property
     def _rules(self) -> Mapping[type[Operation], Rule]:
@@ -237,12 +237,6 @@ def _same(known: TilePolynomials, op: Operation) -> Polynomial | None:
 def _make_range(known: TilePolynomials, op: MakeRangeOp) -> Polynomial:
     start = Polynomial.constant(op.start.value.data)
     return start if shape_of(op.result.type) == (1,) else start + Polynomial.of(coordinate(0))
-
-
-def axis_after(op: ExpandDimsOp | TransOp, axis: int) -> int:
-    if isinstance(op, ExpandDimsOp):
-        return axis + (axis >= op.axis.value.data)
-    return list(op.permutation).index(axis)
 
 
 def _with_axes(known: TilePolynomials, op: ExpandDimsOp | TransOp) -> Polynomial | None:

@@ -24,7 +24,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
-from deuteron.analysis.addresses.tile_polynomials import RULES, Rule, TilePolynomials, axis_after
+from deuteron.analysis.addresses.tile_polynomials import RULES, Rule, TilePolynomials
 from deuteron.analysis.axis.ranges import relies_on
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.function import FuncOp
@@ -75,7 +75,7 @@ class TileQuotients(TilePolynomials):
     def _with_axes(self, op: ExpandDimsOp | TransOp, atom: Atom) -> Atom:
         quotient = self.quotient_of(atom)
         if quotient is None:
-            return atom if atom.axis is None else coordinate(axis_after(op, atom.axis))
+            return atom if atom.axis is None else coordinate(op.result_axis(atom.axis))
         return self._atom(Quotient(self.with_axes(op, quotient.dividend), quotient.divisor), atom.value)
 
     def _of_one_division(self, dividend: Polynomial, divisor: int) -> tuple[Polynomial, int]:

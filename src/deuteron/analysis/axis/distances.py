@@ -102,11 +102,10 @@ def _operands(value: SSAValue, axis: int) -> Sequence[Place]:
     op, element = value.owner, element_type_of(value.type)
     if is_integer(element) and bit_width_of(element) < MIN_BITS:
         return ()
-    if isinstance(op, ExpandDimsOp):
-        added = op.axis.value.data
-        return () if axis == added else [(op.src, axis - (axis > added))]
-    if isinstance(op, TransOp):
-        return [(op.src, op.permutation[axis])]
+    if isinstance(op, ExpandDimsOp) and axis == op.axis.value.data:
+        return ()
+    if isinstance(op, ExpandDimsOp | TransOp):
+        return [(op.src, op.source_axis(axis))]
     return [(operand, axis) for operand in op.operands]
 
 

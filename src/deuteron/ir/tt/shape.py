@@ -132,6 +132,14 @@ class ExpandDimsOp(IRDLOperation):
             properties={"axis": IntegerAttr(axis, i32)},
         )
 
+    def source_axis(self, axis: int) -> int:
+        """The dimension of the source that this one of the result is; of the inserted one, the next."""
+        return axis - (axis > self.axis.value.data)
+
+    def result_axis(self, axis: int) -> int:
+        """The dimension of the result that this one of the source is."""
+        return axis + (axis >= self.axis.value.data)
+
     def verify_(self) -> None:
         axis, expected = self.axis.value.data, list(shape_of(self.src.type))
         if not 0 <= axis <= len(expected):
@@ -186,6 +194,14 @@ class TransOp(IRDLOperation):
     @property
     def permutation(self) -> tuple[int, ...]:
         return tuple(self.order.get_values())
+
+    def source_axis(self, axis: int) -> int:
+        """The dimension of the source that this one of the result is."""
+        return self.permutation[axis]
+
+    def result_axis(self, axis: int) -> int:
+        """The dimension of the result that this one of the source is."""
+        return self.permutation.index(axis)
 
     def verify_(self) -> None:
         shape, order = shape_of(self.src.type), self.permutation

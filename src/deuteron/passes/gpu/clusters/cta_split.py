@@ -178,10 +178,8 @@ def operand_splits(op: Operation, split: int) -> list[Split]:
         return [None] * len(op.operands)
     if isinstance(op, DotOp):
         return _dot_splits(len(shape_of(op.c.type)), split)
-    if isinstance(op, TransOp):
-        return [op.permutation[split]]
-    if isinstance(op, ExpandDimsOp):
-        return [split - (split > op.axis.value.data)]
+    if isinstance(op, ExpandDimsOp | TransOp):
+        return [op.source_axis(split)]
     if isinstance(op, BroadcastOp):
         return [split if shape_of(op.src.type)[split] > 1 else None]
     if isinstance(op, ReduceOp):

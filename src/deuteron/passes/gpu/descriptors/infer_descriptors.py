@@ -202,7 +202,7 @@ def _is_read_along(value: SSAValue, axis: int) -> bool:
     for use in value.uses:
         op = use.operation
         if isinstance(op, TransOp):
-            if not _is_read_along(op.result, list(op.permutation).index(axis)):
+            if not _is_read_along(op.result, op.result_axis(axis)):
                 return False
         elif must_be_k_major(value.type) and axis != (1, 0)[use.index]:
             return False

@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
-from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
@@ -116,11 +116,9 @@ def _is_carried(value: BlockArgument) -> bool:
     return isinstance(value.block.parent_op(), scf.ForOp) and value.index > 0
 
 
-def _inner_axis(op: ExpandDimsOp | BroadcastOp | TransOp, axis: int) -> int:
+def _inner_axis(op: Operation, axis: int) -> int:
     """The dimension of the source that is this one of the result."""
-    if isinstance(op, ExpandDimsOp):
-        return axis - (op.axis.value.data < axis)
-    return op.permutation[axis] if isinstance(op, TransOp) else axis
+    return op.source_axis(axis) if isinstance(op, ExpandDimsOp | TransOp) else axis
 
 
 class _Sampling:
@@ -194,7 +192,7 @@ class _Sampling:
     def _counted(self, value: SSAValue, axis: int) -> SSAValue | None:
         op = value.owner
         if isinstance(op, ExpandDimsOp):
-            inner = self._counted(op.src, _inner_axis(op, axis))
+            inner = self._counted(op.src, op.source_axis(axis))
             return None if inner is None else Builder.after(op).value(ExpandDimsOp(inner, op.axis.value.data))
         if isinstance(op, MakeRangeOp) and op.start.value.data % self._count == 0:
             start, end = (bound.value.data // self._count for bound in (op.start, op.end))

@@ -83,10 +83,8 @@ class Parts:
 
     def _inner_axis(self, op: Operation, axis: int) -> int | None:
         """The dimension of the source that is divided where this one of the result is."""
-        if isinstance(op, ExpandDimsOp):
-            return axis - (op.axis.value.data < axis)
-        if isinstance(op, TransOp):
-            return op.permutation[axis]
+        if isinstance(op, ExpandDimsOp | TransOp):
+            return op.source_axis(axis)
         return self._before_reshape(op, axis) if isinstance(op, ReshapeOp) else axis
 
     def _before_reshape(self, op: ReshapeOp, axis: int) -> int | None:

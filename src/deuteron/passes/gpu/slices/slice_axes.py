@@ -78,17 +78,16 @@ def _same(op: Operation, axis: int, place: int) -> Axis:
     return axis
 
 
-def _expanded(op: Operation, axis: int, place: int) -> Axis:
-    added = op.axis.value.data
-    return _NEVER if axis == added else axis - (axis > added)
+def _expanded(op: ExpandDimsOp, axis: int, place: int) -> Axis:
+    return _NEVER if axis == op.axis.value.data else op.source_axis(axis)
 
 
 def _broadcast(op: Operation, axis: int, place: int) -> Axis:
     return axis if shape_of(op.src.type)[axis] == shape_of(op.result.type)[axis] else None
 
 
-def _transposed(op: Operation, axis: int, place: int) -> Axis:
-    return tuple(op.permutation)[axis]
+def _transposed(op: TransOp, axis: int, place: int) -> Axis:
+    return op.source_axis(axis)
 
 
 def _reduced(op: Operation, axis: int, place: int) -> Axis:
