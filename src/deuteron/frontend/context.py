@@ -150,9 +150,9 @@ class Context:
                 return f"It is a parameter: annotate it, as in `{name}: tl.constexpr`."
         return ""
 
-    def call_function(self, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
+    def call_function(self, fn: Function, args: Sequence[Value]) -> Value:
         """The result of a function of the language, inlined at the builder's insertion point."""
-        return self.syntax.inline(self, fn, args, kwargs or {})
+        return self.syntax.inline(self, fn, args, {})
 
     def call(self, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """The result of a call of anything that a kernel may call."""

@@ -58,12 +58,12 @@ def read_by(op: Operation) -> Targets:
     return touched_arguments(effects_of(op), READ)
 
 
-def is_apart(load: Operation, written: Targets, or_equal: bool = False) -> bool:
+def is_apart(load: Operation, written: Targets) -> bool:
     """Whether what is loaded is in none of these arguments; a load that has to be done in its place never is apart.
 
-    The kernel relies on the arguments being disjoint then, or, `or_equal`, disjoint or the same.
+    The kernel relies on the arguments being disjoint then.
     """
-    return not has_order(load) and take_apart(read_by(load), written, or_equal)
+    return not has_order(load) and take_apart(read_by(load), written)
 
 
 def could_be_apart(load: Operation, written: Targets) -> bool:

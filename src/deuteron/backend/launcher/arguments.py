@@ -108,10 +108,10 @@ def _token_field(name: str) -> Value:
     return const("i64", PARAMETER.index(name))
 
 
-def _finish(c: Code, bound: Value, token: Value, value: Value, unknown, is_float: int = 0) -> None:
+def _finish(c: Code, bound: Value, token: Value, value: Value, unknown) -> None:
     """Return with this token and value, unless the token is 0."""
     c.leave_if(c.is_null(token), unknown)
-    _store(c, bound, token, value, is_float)
+    _store(c, bound, token, value)
     c.ret(DONE)
     c.position(unknown)
     c.ret(UNKNOWN)

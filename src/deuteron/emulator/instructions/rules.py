@@ -29,8 +29,8 @@ class Rules(dict[tuple[str, str], Rule]):
     def pure(self, *names: str, kind: str = "") -> Callable[[Callable], Callable]:
         return self._adder(names, kind, True, False)
 
-    def effect(self, *names: str, kind: str = "", allows_in_flight: bool = False) -> Callable[[Callable], Callable]:
-        return self._adder(names, kind, False, allows_in_flight)
+    def effect(self, *names: str, allows_in_flight: bool = False) -> Callable[[Callable], Callable]:
+        return self._adder(names, "", False, allows_in_flight)
 
     def _adder(self, names: tuple[str, ...], kind: str, is_pure: bool, in_flight: bool) -> Callable:
         def add(make: Callable) -> Callable:
