@@ -25,11 +25,11 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
 from deuteron.backend.cpu.plan.streams import Streams
 from deuteron.backend.cpu.target import CPUTarget
-from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
-from deuteron.errors import DeuteronError, InternalError
-from deuteron.ir.location import from_attribute, user_location
+from deuteron.backend.rule_errors import guarded, unsupported
+from deuteron.errors import InternalError
+from deuteron.ir.location import user_location
 from deuteron.ir.types import is_tile
 from deuteron.options import CPUOptions
 
@@ -143,7 +143,7 @@ class Context:
         """What the rule for an op makes of its operands."""
         rule = self.rules.get(op.name)
         if rule is None:
-            raise unsupported(op)
+            raise unsupported(op, "CPU")
         self.locate(op)
         return guarded(op, rule, self, op, *fragments)
 
@@ -202,16 +202,3 @@ class Context:
     def _block_of(self, value: SSAValue) -> Block:
         owner = value.owner
         return owner.parent_block() if isinstance(owner, Operation) else owner
-
-
-def guarded(op: Operation, function: Callable, *args):
-    """Call a rule; what goes wrong in it is reported with the op and its location."""
-    try:
-        return function(*args)
-    except DeuteronError as error:
-        if error.location is None:
-            error.location, error.call_chain = from_attribute(op.location)
-        raise
-    except Exception as error:
-        location, chain = from_attribute(op.location)
-        raise InternalError(f"lowering {op.name} for the CPU failed: {error!r}", location, chain) from error

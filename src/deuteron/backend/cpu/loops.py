@@ -22,7 +22,7 @@ from dataclasses import replace
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context, Runs, guarded
+from deuteron.backend.cpu.context import AxisIndex, Context, Runs
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart, find_runs
@@ -43,6 +43,7 @@ from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments
 from deuteron.backend.llvm.types import Value, byte_width, const, width
+from deuteron.backend.rule_errors import guarded
 from deuteron.cached_property import cached_property
 from deuteron.ir.types import element_type_of
 

@@ -23,8 +23,8 @@ from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
-from deuteron.errors import CompilationError, DeuteronError, InternalError
-from deuteron.ir.location import from_attribute, user_location
+from deuteron.backend.rule_errors import guarded, unsupported
+from deuteron.ir.location import user_location
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import offset_of
 
@@ -81,9 +81,9 @@ class Context:
     def lower(self, op: Operation) -> None:
         rule = self.rules.get(op.name)
         if rule is None:
-            raise _unsupported(op, self.isa.name)
+            raise unsupported(op, self.isa.name)
         self._locate(op)
-        results = _guarded(op, rule, self, *(self.values[operand] for operand in op.operands))
+        results = guarded(op, rule, self, op, *(self.values[operand] for operand in op.operands))
         if op.results:
             self.bind(op.results, results if isinstance(results, list) else [results])
 
@@ -118,24 +118,3 @@ class Context:
             place = user_location(attribute)
             self._debug[key] = place and self.module.debug_location(self.b, place.file, place.line, place.column)
         self.b.set_debug_location(self._debug[key])
-
-
-def _unsupported(op: Operation, backend: str) -> CompilationError:
-    message = (
-        f"the {backend} backend cannot compile '{op.name}' yet. Express it with other operations, "
-        "or run the kernel with DEUTERON_INTERPRET=1, which knows every operation."
-    )
-    return CompilationError(message, *from_attribute(op.location))
-
-
-def _guarded(op: Operation, rule: Rule, ctx: Context, *operands: Operand):
-    """Call a rule; what goes wrong in it is reported with the op and its location."""
-    try:
-        return rule(ctx, op, *operands)
-    except DeuteronError as error:
-        if error.location is None:
-            error.location, error.call_chain = from_attribute(op.location)
-        raise
-    except Exception as error:
-        location, chain = from_attribute(op.location)
-        raise InternalError(f"lowering {op.name} for {ctx.isa.name} failed: {error!r}", location, chain) from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
 
-from deuteron.backend.cpu.context import Context, LoopStep, guarded
+from deuteron.backend.cpu.context import Context, LoopStep
 from deuteron.backend.cpu.countdown import Strips, close_strips, count_iteration, open_strips
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.loops import emit_nest
@@ -30,10 +30,10 @@ from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import Kept, begin_reuse, begin_step, unless_packed
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
 from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
-from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.counter import has_iterations
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.rule_errors import guarded, unsupported
 
 
 def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
@@ -86,7 +86,7 @@ def _runs(ctx: Context, loop: For) -> Value:
 def _emit_scalar(ctx: Context, item: Scalar) -> None:
     rule = SCALAR_RULES.get(item.op.name)
     if rule is None:
-        raise unsupported(item.op)
+        raise unsupported(item.op, "CPU")
     guarded(item.op, rule, ctx, item.op)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.memory.places import write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis_of_neighbours
@@ -25,7 +25,7 @@ from deuteron.backend.cpu.rules.debug import print_element
 from deuteron.backend.cpu.rules.indexing import clear_bins, count_element, gather_element
 from deuteron.backend.cpu.rules.map_elementwise import emit_map
 from deuteron.backend.cpu.rules.scan import emit_scan
-from deuteron.backend.cpu.unsupported import unsupported
+from deuteron.backend.rule_errors import guarded, unsupported
 from deuteron.ir.tt.atomic import AtomicRMWOp
 
 _RULES = {**ATOMIC_RULES, **DEBUG_RULES}
@@ -39,7 +39,7 @@ def emit_lanes(ctx: Context, nest: Nest) -> None:
         return
     emit = _EMIT.get(type(root), _emit_lane)
     if emit is _emit_lane and root.op.name not in _RULES:
-        raise unsupported(root.op)
+        raise unsupported(root.op, "CPU")
     if isinstance(root, HistogramRoot):
         clear_bins(ctx, root.op)
     vectorisation = _vectorisation(ctx, root)

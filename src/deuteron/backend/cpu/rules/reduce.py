@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.ir import Block, Operation
 
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.memory.elements import register_type
@@ -22,6 +22,7 @@ from deuteron.backend.cpu.memory.places import write_place
 from deuteron.backend.cpu.plan.roots import ReduceRoot
 from deuteron.backend.cpu.rules.region import adds_in_float, combine, combine_scalars, identity_of
 from deuteron.backend.llvm.types import Value, const, vector, zero
+from deuteron.backend.rule_errors import guarded
 from deuteron.ir.types import element_type_of, is_tile
 
 Group = list[Value]  # a vector for each operand of the reduction

@@ -11,7 +11,7 @@ What the next vector waits for is one combination, of `sum` with the last lane.
 from __future__ import annotations
 
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.memory.elements import register_type
@@ -21,6 +21,7 @@ from deuteron.backend.cpu.plan.roots import ScanRoot
 from deuteron.backend.cpu.rules.region import combine, combine_scalars
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import const, vector, vector_const, zero
+from deuteron.backend.rule_errors import guarded
 
 
 def emit_scan(ctx: Context, nest: Nest, root: ScanRoot) -> None:

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.ops import algorithms, control_flow, elementwise, memory, shape
 from deuteron.backend.cpu.plan.ops.declaration import Declaration
-from deuteron.backend.cpu.unsupported import unsupported
+from deuteron.backend.rule_errors import unsupported
 from deuteron.errors import InternalError
 from deuteron.ir.arith import Arith, Math
 from deuteron.ir.tt import TT
@@ -47,7 +47,7 @@ def declared(op: Operation) -> Declaration:
     """The declaration of an op's class. Raises CompilationError for an op of a dialect that is no tile IR."""
     declaration = DECLARATIONS.get(type(op))
     if declaration is None:
-        raise unsupported(op)
+        raise unsupported(op, "CPU")
     return declaration
 
 

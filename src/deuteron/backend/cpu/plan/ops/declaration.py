@@ -18,7 +18,7 @@ from deuteron.backend.cpu.plan.items import Scalar
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
-from deuteron.backend.cpu.unsupported import unsupported
+from deuteron.backend.rule_errors import unsupported
 from deuteron.ir.types import is_integer, is_tile
 
 Operands = list[tuple[SSAValue, Index]]
@@ -133,7 +133,7 @@ class Uncompiled(Declaration):
     """An op that passes have replaced, or that never comes out of the frontend."""
 
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
-        raise unsupported(op)
+        raise unsupported(op, "CPU")
 
 
 def tiles_of(op: Operation) -> tuple[SSAValue, ...]:
