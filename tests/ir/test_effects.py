@@ -9,7 +9,6 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_result_def
 import deuteron
 import deuteron.language as tl
 from deuteron.analysis.aliasing.written_arguments import is_apart, written_arguments
-from deuteron.backend.cuda.instructions.invariant_loads import invariant_loads
 from deuteron.frontend import lower_function
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import (
@@ -160,7 +159,7 @@ def test_it_is_neither_removed_nor_merged_nor_moved(change):
 
 @pytest.mark.parametrize("has_unknown", [False, True])
 def test_no_load_moves_over_it(has_unknown):
-    """Out of a branch, an iteration ahead, or as read-only data."""
+    """Out of a branch, or an iteration ahead."""
     func = function(plain)
     (loop,), (branch,) = ops_of(func, scf.ForOp), ops_of(func, scf.IfOp)
     tile, merged, _ = ops_of(func, LoadOp)
@@ -172,18 +171,6 @@ def test_no_load_moves_over_it(has_unknown):
     assert written_arguments(func).is_known != has_unknown
     MergeBranches().apply(None, func.parent_op())
     assert (merged.parent_op() is branch) == has_unknown
-
-
-def test_what_is_read_as_read_only_data():
-    func = function(through_blocks, a="*fp32", out="*fp32")
-    assert len(invariant_loads(func)) == 1
-    Builder.before(func.body.block.last_op).insert(unknown())
-    assert not invariant_loads(func)
-
-
-@deuteron.jit
-def through_blocks(a, out):
-    tl.store(out + tl.arange(0, 16), tl.load(a + tl.arange(0, 16)))
 
 
 def test_an_address_that_comes_from_it_is_not_computed_ahead():

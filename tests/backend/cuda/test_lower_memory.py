@@ -42,14 +42,14 @@ def test_aligned_neighbours_are_accessed_by_128_bits(dtype, block):
     x = aligned(np.zeros(block, dtype))
     kernel = compile_for("cuda:80", copy_all, x, x, BLOCK=block)
     assert len(instructions_with(kernel, "ld.global")) == 1 and len(instructions_with(kernel, "st.global")) == 1
-    assert instructions_with(kernel, "ld.global.nc.v4.b32") or instructions_with(kernel, "ld.global.nc.v2.b64")
+    assert instructions_with(kernel, "ld.global.v4.b32") or instructions_with(kernel, "ld.global.v2.b64")
 
 
 def test_a_mask_that_is_constant_over_a_vector_keeps_it_wide():
     x = aligned(np.zeros(1024, np.float32))
-    assert instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.nc.v4.b32")
-    assert not instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.nc.b32")
-    assert instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.nc.b32")
+    assert instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.v4.b32")
+    assert not instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.b32")
+    assert instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.b32")
 
 
 @deuteron.jit
@@ -64,7 +64,7 @@ def test_rows_whose_numbers_are_loaded_are_accessed_by_128_bits(rng):
     index, x = aligned(rng.permutation(32).astype(np.int32)), drawn(rng, np.float32, 32 * 64)
     out = aligned(np.zeros((32, 64), np.float32))
     kernel = compile_for("cuda:90", gather_rows, index, x, out)
-    assert instructions_with(kernel, "ld.global.nc.v4.b32")
+    assert instructions_with(kernel, "ld.global.v4.b32")
     emulate(gather_rows, index, x, out)
     np.testing.assert_array_equal(out, x.reshape(32, 64)[index])
 
@@ -84,8 +84,8 @@ def sum_until_negative(x, out, n, BLOCK: tl.constexpr):
 def test_pointers_that_a_loop_with_a_break_advances_load_wide(rng):
     x, out = aligned(rng.random(2048, np.float32)), aligned(np.zeros(512, np.float32))
     kernel = compile_for("cuda:80", sum_until_negative, x, out, 4, BLOCK=512)
-    assert len(instructions_with(kernel, "ld.global.nc.v4.b32")) == 1
-    assert not instructions_with(kernel, "ld.global.nc.b32")
+    assert len(instructions_with(kernel, "ld.global.v4.b32")) == 1
+    assert not instructions_with(kernel, "ld.global.b32")
     x[1100] = -1
     emulate(sum_until_negative, x, out, 4, BLOCK=512)
     np.testing.assert_array_equal(out, x[:512] + x[512:1024])
@@ -135,7 +135,7 @@ def that_stay(x, out, BLOCK: tl.constexpr):
 @pytest.mark.parametrize(
     ("kernel", "texts"),
     [
-        (with_policies, ["ld.global.nc.L1::evict_first.L2::cache_hint", "ld.global.cg", "st.global.cs"]),
+        (with_policies, ["ld.global.L1::evict_first.L2::cache_hint", "ld.global.cg", "st.global.cs"]),
         (beside_volatile, ["ld.global.L1::evict_first.L2::cache_hint", "ld.volatile.global"]),
         (that_stay, ["st.global.L1::evict_last.L2::cache_hint", "createpolicy.fractional.L2::evict_last"]),
     ],

@@ -56,7 +56,7 @@ def _compiled(kind, n, target="cuda:90", num_warps=2):
 def test_what_a_mask_narrows_is_there_without_it(kind, n, is_split):
     compiled = _compiled(kind, n)
     assert ("scf.if" in generic_asm(compiled, "ttir")) == is_split
-    assert bool(instructions_with(compiled, "ld.global.nc.v4.b32")) == (is_split or n == 1008)
+    assert bool(instructions_with(compiled, "ld.global.v4.b32")) == (is_split or n == 1008)
 
 
 @pytest.mark.parametrize(("num_warps", "is_split"), [(1, True), (2, False)])

@@ -8,7 +8,7 @@
     store c[...], 1                of this nobody knows: the kernel relies on a and c being apart (apart.py)
 
 That the store needs the load helps where all of a tile is there before anything is done with it: copies that are waited
-for. Of what each thread loads for itself `element_order.py` knows more.
+for.
 """
 
 from __future__ import annotations
@@ -93,10 +93,6 @@ class Writers:
         writers = writers_in(func)
         self._all, self._order = written_arguments(func), ProgramOrder(func, writers)
         self._written = {writer: written_by(writer) for writer in writers}
-
-    def may_come_before(self, load: Operation) -> bool:
-        """Whether a program may write before it loads."""
-        return bool(self._order.before(load))
 
     def are_apart(self, load: Operation) -> bool:
         """Whether a load may be done before or after what the function writes, but for what needs it."""

@@ -18,7 +18,6 @@ from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.ranges import MOST_PROGRAMS, noted_programs
 from deuteron.backend.cuda.context import CUDAContext
-from deuteron.backend.cuda.instructions.invariant_loads import invariant_loads
 from deuteron.backend.cuda.instructions.isa import PTX
 from deuteron.backend.cuda.launch.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.rules.table import RULES
@@ -80,7 +79,6 @@ def lower_module(
         config=config,
         rules=RULES,
         info=AxisInfoAnalysis(func),
-        invariant=invariant_loads(func),
         threads=Threads(b, isa, config.machine.warp_size, num_warps),
         options=options,
         tensor_maps={op: b.parameters[len(func.args) + maps.index(found)] for op, found in map_of.items()},

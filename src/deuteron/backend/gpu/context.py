@@ -35,9 +35,7 @@ NOTHING: Known = MappingProxyType({})
 
 @dataclass(eq=False)
 class Context:
-    """What the rules see. `invariant` are loads of what the kernel does not change, `functions` names those that rules
-    have added to the module.
-    """
+    """What the rules see. `functions` names those that rules have added to the module."""
 
     module: Module
     b: Builder
@@ -45,7 +43,6 @@ class Context:
     config: GPUConfig
     rules: Mapping[str, Rule]
     info: AxisInfoAnalysis
-    invariant: frozenset[Operation]
     threads: Threads
     values: dict[SSAValue, Operand] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)

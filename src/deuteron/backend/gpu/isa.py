@@ -27,12 +27,11 @@ from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 
 @dataclass(frozen=True)
 class AccessHints:
-    """What is known of an access of memory: what caches should do; it must be done, and now; nothing writes there."""
+    """What is known of an access of memory: what caches should do; it must be done, and now."""
 
     cache: CacheModifier = CacheModifier.NONE
     eviction: EvictionPolicy = EvictionPolicy.NORMAL
     is_volatile: bool = False
-    is_invariant: bool = False
 
 
 NO_HINTS = AccessHints()

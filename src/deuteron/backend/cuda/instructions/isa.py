@@ -93,7 +93,8 @@ class PTX(ISA):
     ) -> list[Value]:
         if hints.is_volatile:
             return accesses.load(b, type, address, count, mask, other, order=accesses.VOLATILE)
-        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints), policy=_policy(b, hints))
+        modifiers = _modifiers(hints, _LOAD_CACHE)
+        return accesses.load(b, type, address, count, mask, other, modifiers, policy=_policy(b, hints))
 
     def store(
         self,
@@ -158,12 +159,6 @@ def _narrow_integer(b: Builder, x: Value, bits: int, is_signed: bool) -> Value:
     low, end = (-(1 << bits - 1), 1 << bits - 1) if is_signed else (0, 1 << bits)
     text = f"cvt.rzi.{'s' if is_signed else 'u'}{bits}.f32 $0, $1;"
     return b.assembly(Touches.NOTHING, "i32", text, "=r,f", x, flags=f"range(i32 {low}, {end})")
-
-
-def _load_modifiers(hints: AccessHints) -> str:
-    """With `.nc`, where that is right, ptxas may move a load after stores: fewer registers hold what is read ahead."""
-    modifiers = _modifiers(hints, _LOAD_CACHE)
-    return f".nc{modifiers}" if hints.is_invariant and modifiers not in _LOAD_CACHE.values() else modifiers
 
 
 def _modifiers(hints: AccessHints, cache: dict[CacheModifier, str]) -> str:

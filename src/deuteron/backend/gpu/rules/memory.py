@@ -35,7 +35,7 @@ def load(
     type, b = op.result.type, ctx.b
     pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
     others = [to_bits(b, value, type) for value in registers_of(other)] if other is not None else None
-    hints = AccessHints(*_caching(op), bool(op.is_volatile.value.data), op in ctx.invariant)
+    hints = AccessHints(*_caching(op), bool(op.is_volatile.value.data))
     results: list[Value | None] = [None] * len(pointers)
     made: dict[tuple, list[Value]] = {}
     for first, elements in _accesses(ctx, op, pointer):
