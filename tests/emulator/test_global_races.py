@@ -60,6 +60,14 @@ def test_no_races(body: str):
     run(body)
 
 
+def test_threads_that_have_met_before_read_with_others():
+    """Each at a time of its own: that of the last one was taken for that of the first."""
+    meet = ".reg .pred q, one; setp.ge.u32 q, t, 64; setp.eq.u32 one, t, 70; @q bar.sync 1, 64; bar.sync 0;"
+    run(meet + "ld.global.u32 v, [x]; bar.sync 0; @one st.global.u32 [x], t;")
+    with pytest.raises(EmulatorError, match=r"race: accesses argument 0 .* with no barrier between"):
+        run(meet + "ld.global.u32 v, [x]; @one st.global.u32 [x], t;")
+
+
 def test_other_blocks_are_the_affair_of_the_kernel():
     run("st.global.u32 [mine], 1; bar.sync 0; st.global.u32 [other], 2; bar.sync 0; ld.global.u32 v, [mine];", grid=3)
 

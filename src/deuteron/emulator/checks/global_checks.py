@@ -112,7 +112,8 @@ class GlobalChecks:
         """Of threads that read one granule together the last one, and the first one beside it, or one from before."""
         readers, times = np.broadcast_to(threads[:, None], granules.shape), self._clocks.now(threads)[:, None]
         before = table.reads.thread(granules), table.reads.time(granules)
-        table.reads.record(granules[::-1], readers[::-1], times[::-1])
+        backwards = granules[::-1].copy()  # of a view as of the times NumPy would go forwards, and the last would stay
+        table.reads.record(backwards, readers[::-1], times[::-1])
         first = table.reads.thread(granules), table.reads.time(granules)
         table.reads.record(granules, readers, times)
         last = table.reads.thread(granules)
