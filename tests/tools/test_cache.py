@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -84,6 +85,20 @@ def test_export_and_import(folder, tmp_path, monkeypatch):
     assert run("import", str(tmp_path / "kernels.tar.gz")) == "imported 2 kernels\n"
     assert cache.load(tmp_path / "elsewhere", KEYS[0]) == make_entry(b"x" * 5000)
     assert cache.load(tmp_path / "elsewhere", KEYS[1]) == make_entry()
+
+
+def test_a_full_disk_leaves_the_earlier_archive(folder, tmp_path, monkeypatch):
+    archive = tmp_path / "kernels.tar.gz"
+    run("export", str(archive))
+    before = archive.read_bytes()
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("deuteron.compiler.cache_contents._add", no_space)
+    result = CliRunner().invoke(main, ["cache", "export", str(archive)])
+    assert result.stderr == f"error: '{archive}' cannot be written: No space left on device\n"
+    assert archive.read_bytes() == before and list(tmp_path.glob(".*")) == []
 
 
 def test_a_damaged_entry_is_not_exported_and_not_imported(folder, tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ from deuteron.compiler import cache, cache_folder
 from deuteron.compiler.eviction import ENTRY_OF_FOLDER, StoredFile, stored_files
 from deuteron.errors import UsageError
 from deuteron.trusted_files import is_usable
+from deuteron.whole_file import whole_file
 
 _MEMBER = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.kernel")
 _NOT_A_KERNEL = "-"
@@ -71,10 +72,10 @@ def _described(path: Path) -> tuple[str, str]:
 
 
 def export_entries(chosen: Iterable[Stored], file: Path) -> int:
-    """Write kernels into an archive; returns how many there are that are whole. Raises OSError."""
+    """Write kernels into an archive; returns how many there are that are whole. Raises OSError, and writes nothing."""
     entries = {stored.key: stored for stored in chosen if stored.is_kernel}
     num_written = 0
-    with tarfile.open(file, "w:gz") as archive:
+    with whole_file(file) as path, tarfile.open(path, "w:gz") as archive:
         for key, stored in sorted(entries.items()):
             entry = _load(stored)
             if entry is not None:

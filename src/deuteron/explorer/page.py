@@ -21,6 +21,7 @@ from pathlib import Path
 
 from deuteron.cached_property import cached_property
 from deuteron.explorer.model import Exploration
+from deuteron.whole_file import whole_file
 
 _FOLDER = Path(__file__).parent / "page"
 # Each uses what those before it define, and `main.js` begins.
@@ -64,9 +65,9 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write the file."""
-        path = Path(path)
-        path.write_text(self.html, encoding="utf-8")
-        return path
+        with whole_file(Path(path)) as beside:
+            beside.write_text(self.html, encoding="utf-8")
+        return Path(path)
 
     def open(self) -> Path:
         """Show the page in the user's browser, from a temporary file, which is left to it."""

@@ -23,6 +23,7 @@ from deuteron.backend.report import Report
 from deuteron.errors import UsageError, not_written
 from deuteron.tools.command import Command
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
+from deuteron.whole_file import whole_file
 
 if TYPE_CHECKING:
     from deuteron.compiler import CompiledKernel
@@ -96,7 +97,8 @@ def _write(path: Path, text: str) -> None:
         click.echo(text, nl=False)
         return
     try:
-        path.write_text(text, encoding="utf-8")
+        with whole_file(path) as beside:
+            beside.write_text(text, encoding="utf-8")
     except OSError as error:
         raise not_written(path, error) from error
 

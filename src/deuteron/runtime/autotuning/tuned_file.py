@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError, not_read
+from deuteron.whole_file import whole_file
 
 FORMAT = "deuteron-tuned"
 VERSION = 1
@@ -157,17 +156,6 @@ def merge_into(path: Path, kernel: str, choices: Iterable[Choice]) -> Tuned:
     with locked(path.parent):
         before = read_tuned(path) if path.exists() else Tuned(kernel)
         after = before.merged(choices)
-        _replace(path, after.to_json())
+        with whole_file(path) as beside:
+            beside.write_text(after.to_json())
     return after
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem[:40]}-")
-    try:
-        with open(handle, "w") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
