@@ -2,7 +2,7 @@
 
     x = 2**e (1 + f),  log x = e ln 2 + (f + f**2 P(f))
 
-lg2.approx has the results of 0, of infinity and of what has no logarithm.
+lg2.approx has the results of 0, of infinity and of what has no logarithm, for log and log10.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from deuteron.backend.cuda.instructions.float_functions import instruction
-from deuteron.backend.math.number import Number, fused, polynomial, where
+from deuteron.backend.math.number import Number, fused, polynomial, where, with_sign_of
 
 _SQRT_HALF, _THREE_QUARTERS, _FOUR = 0x3F3504F3, 0x3F400000, 0x40800000  # their bits
 _OF_LOG = (
@@ -74,14 +74,17 @@ def log10(x: Number) -> Number:
 
 
 def log1p(x: Number) -> Number:
-    """1 + f is 2**-e x + 2**-e, between 3/4 and 3/2; of a large x 2**-e counts for nothing."""
+    """1 + f is 2**-e x + 2**-e, between 3/4 and 3/2; of a large x 2**-e counts for nothing. Of -1 the polynomial
+    overflows, as it should; what is below has no logarithm, as inf - inf is no number.
+    """
     total = x + 1.0
     exponent = (total.bits() - _THREE_QUARTERS) & -(1 << 23)
     four = (_FOUR - exponent).as_float("float")  # times 2**-e, which may be subnormal
     f = (x.bits() - exponent).as_float("float") + fused(four, 0.25, -1.0)
     e = exponent.to_float("float") * 2.0**-23
     y = f + fused(f * f, polynomial(f, _OF_LOG1P), e * _LN2_PARTS[1])
-    return where(x.equals(0.0), x, _of_positive(total, fused(e, _LN2_PARTS[0], y)))
+    has_finite = (x >= -1.0) & (x < math.inf)
+    return where(has_finite, with_sign_of(fused(e, _LN2_PARTS[0], y), x), fused(x, math.inf, math.inf))
 
 
 def _of_positive(x: Number, y: Number) -> Number:
