@@ -68,6 +68,19 @@ def test_a_product_added_to_minus_zero_is_either_zero():
     assert np.signbit(out.low).all() and not np.signbit(out.high).any()
 
 
+@pytest.mark.parametrize("added", ["dot + 0.3", "0.3 + dot", "dot + 3.0"])
+def test_a_product_may_begin_with_what_it_is_added_to(added):
+    """Each of its sums is rounded then, where that is no whole number."""
+    source = (
+        "@triton.jit\ndef kernel(x, out):\n    i = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]\n"
+        f"    dot = tl.dot(tl.load(x + i), tl.load(x + i))\n    tl.store(out + i, {added})\n"
+    )
+    numbers = Argument("x", "float16", 256, "small"), Argument("out", "float32", 256, "poison")
+    case = Case(3, source, numbers, (1,))
+    *_, out = expect(case, lowered(case), runs=5).bounds
+    assert (out.low < out.high).any() == ("0.3" in added)
+
+
 def test_the_largest_of_many_equal_elements_may_be_less():
     """Where products are fused, and all of them are rounded down otherwise."""
     source = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.arith import AddfOp
+from xdsl.ir import SSAValue
 
 from deuteron.interpreter.dot import scaled_operands
 from deuteron.interpreter.rule_table import Rule
@@ -24,13 +26,15 @@ LEAST_INFINITE = (2 - 2.0 ** -(TF32_BITS + 1)) * LARGEST[f32]
 
 
 class Dots:
-    """Of `tl.dot` and `tl.dot_scaled`."""
+    """Of `tl.dot` and `tl.dot_scaled`, and of what these are added to."""
 
     def __init__(self, noise: Noise):
         self._noise = noise
+        self._products: dict[SSAValue, tuple[list[np.ndarray], int]] = {}
+        """Of sums that began with 0 the operands, and the bits of partial sums."""
 
     def wrappers(self) -> Wrappers:
-        return {DotOp: self._dot, DotScaledOp: self._dot_scaled}
+        return {DotOp: self._dot, DotScaledOp: self._dot_scaled, AddfOp: self._added}
 
     def _dot(self, rule: Rule) -> Rule:
         """Operands as exact as the precision says, partial sums in any order, each rounded or cut off."""
@@ -44,6 +48,7 @@ class Dots:
             result = rule(ctx, op, a, b, c)
             if element == bf16:
                 result = self._flushed(result, wide, type)
+            self._keep(op, wide, sum_bits(element, type))
             return self._summed(result, wide, type, operand_bits(op, element), sum_bits(element, type))
 
         return perturbed
@@ -57,7 +62,26 @@ class Dots:
             is_fp8 = not scales and set(formats) <= {ScaledFormat.E4M3, ScaledFormat.E5M2}
             result = self._flushed(rule(ctx, op, a, b, c, *scales), wide, type)
             bits = TF32_BITS if ScaledFormat.FP16 in formats else None
+            self._keep(op, wide, sum_bits(f8e5m2 if is_fp8 else f32, type))
             return self._summed(result, wide, type, bits, sum_bits(f8e5m2 if is_fp8 else f32, type))
+
+        return perturbed
+
+    def _keep(self, op: DotOp | DotScaledOp, wide: list[np.ndarray], bits: int) -> None:
+        if not np.any(wide[2]):
+            self._products[op.results[0]] = wide[:2], bits
+
+    def _added(self, rule: Rule) -> Rule:
+        """A product that is added to something may begin with that."""
+
+        def perturbed(ctx, op, a, b):
+            result = rule(ctx, op, a, b)
+            for operand, other in zip(op.operands, (b, a), strict=True):
+                if operand in self._products and operand.has_one_use():
+                    operands, bits = self._products[operand]
+                    wide = [*operands, np.asarray(other, np.float64)]
+                    result = self._summed(result, wide, op.results[0].type, None, bits)
+            return result
 
         return perturbed
 
