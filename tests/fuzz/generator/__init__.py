@@ -14,6 +14,8 @@ from collections.abc import Collection, Sequence
 from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
     addresses,
+    any_descriptors,
+    any_dots,
     assembly,
     atomics,
     block_pointers,

@@ -13,6 +13,7 @@ from tests.fuzz.generator.builder import DTYPES, FP8, Builder, Unfit, Value, sha
 from tests.fuzz.generator.memory import mask, offsets, size_of, store
 
 FAR = (2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**33 + 5, -(2**31), -(2**31) - 1, -(2**32), 2**40)
+FAR_STRIDES = (2**30, -(2**30), 2**29, 2**31 - 1, -(2**31), 2**28 + 2**30)
 
 
 def _known(b: Builder, value: int) -> str:
@@ -128,3 +129,33 @@ def _exchanged(b: Builder, dtype: str, shape: tuple[int, ...], pointers: str, in
         else:
             b.emit(f"{pointers}, {other} = {other}, {pointers}")
     store(b, last)
+
+
+@statement_of("address")
+def far_strides(b: Builder) -> None:
+    """Programs and iterations so far apart that their offsets overflow, and come back into the array; what does not is
+    masked off. The offset is computed, or carried, and rows go either way.
+    """
+    if b.depth > 2:
+        raise Unfit
+    dtype, (rows, columns) = b.dtype(), b.shape(2, 2)
+    size, index, first = rows * columns, b.name("k"), b.name("o")
+    whole, row = 2 * size, b.rng.choice((columns, -columns, 1))
+    array = b.array(dtype, whole)
+    apart, step = (b.number("int32", b.rng.choice((*FAR_STRIDES, columns, -columns))) for _ in range(2))
+    b.emit(f"{first} = pid * {apart} + {b.rng.choice((0, 1, size))}")
+    tile = f"tl.arange(0, {rows})[:, None] * {row} + tl.arange(0, {columns})[None, :]"
+    begin, trips, is_carried = b.rng.choice((0, 0, -2, 3)), b.rng.randint(0, 5), b.chance(0.4)
+    by = b.rng.choice((1, 1, -1, 2))
+    bounds = (
+        f"{begin}, {b.number('int32', begin + trips * by)}, {by if by < 0 or b.chance(0.5) else b.number('int32', by)}"
+    )
+    last = b.define(f"tl.full({shape_text((rows, columns))}, 0, tl.{dtype})", dtype, (rows, columns))
+    with b.block(f"for {index} in range({bounds}):"):
+        at = b.define(
+            f"{first} + {tile}" if is_carried else f"{first} + {index} * {step} + {tile}", "int32", last.shape
+        )
+        inside = b.rng.choice((f"({at} >= 0) & ({at} < {whole})", f"{at}.to(tl.uint32) < {whole}"))
+        b.emit(f"{last} = tl.load({array} + {at}, mask={inside}, other={last})")
+        if is_carried:
+            b.emit(f"{first} += {step}")

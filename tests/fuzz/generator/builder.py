@@ -278,6 +278,8 @@ _FREQUENCY = {
     "promotion": 2,
     "shape": 2,
     "dot": 0.4,
+    "any dot": 0.15,
+    "any descriptor": 0.3,
     "rounds": 0.15,
     "tiles in order": 0.15,
     "scores": 0.15,

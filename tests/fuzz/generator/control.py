@@ -78,13 +78,15 @@ def _range(b: Builder) -> str:
     trips = b.rng.randint(0, MAX_TRIPS)
     if b.chance(0.1):
         return f"tl.static_range({trips})"
-    first, step = b.rng.choice((0, 0, 0, 1, -2, 5)), b.rng.choice((1, 1, 1, 2, 3))
-    end = first + trips * step - b.rng.choice((0, step - 1))
+    first, step = b.rng.choice((0, 0, 0, 1, -2, 5)), b.rng.choice((1, 1, 1, 2, 3, -1, -2))
+    end = first + trips * step - b.rng.choice((0, step - 1 if step > 0 else step + 1))
     bounds = [str(first), str(end), str(step)]
     if b.chance(0.6):
         bounds[1] = str(b.number("int32", end))
     if b.chance(0.15):
         bounds[0] = str(b.number("int32", first))
+    if b.chance(0.15) and step > 0:
+        bounds[2] = str(b.number("int32", step))
     if b.chance(0.15):
         bounds[1] = f"({bounds[0]} + ({b.value('int32', ())} & 3))"
     name = "range"
