@@ -68,6 +68,14 @@ def test_threads_that_have_met_before_read_with_others():
         run(meet + "ld.global.u32 v, [x]; @one st.global.u32 [x], t;")
 
 
+def test_the_thread_that_races_is_named():
+    """Not the one in its place among those that change anything."""
+    body = ".reg .pred one; setp.eq.u32 one, t, 70; add.u32 v, t, 100; @one mov.u32 v, 7;"
+    with pytest.raises(EmulatorError) as caught:
+        run(body + "ld.u32 r, [other]; st.u32 [mine], v;")
+    assert caught.value.place.threads == "70"
+
+
 def test_other_blocks_are_the_affair_of_the_kernel():
     run("st.global.u32 [mine], 1; bar.sync 0; st.global.u32 [other], 2; bar.sync 0; ld.global.u32 v, [mine];", grid=3)
 

@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,16 @@ class Fault(Exception):
         self.kind = kind
         self.message = message
         self.threads = np.asarray(threads, np.int64)
+
+
+@contextmanager
+def blaming(threads: np.ndarray) -> Iterator[None]:
+    """Faults raised inside name threads by their position in `threads`."""
+    try:
+        yield
+    except Fault as fault:
+        fault.threads = threads[fault.threads] if len(fault.threads) else threads
+        raise
 
 
 @dataclass(frozen=True)

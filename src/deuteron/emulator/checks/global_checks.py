@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deuteron.emulator.checks.clocks import Clocks
-from deuteron.emulator.faults import Fault, format_ranges
+from deuteron.emulator.faults import Fault, blaming, format_ranges
 from deuteron.emulator.machine.global_memory import Allocation
 from deuteron.emulator.machine.residents import Residents
 
@@ -66,9 +66,9 @@ class GlobalChecks:
     def read(self, threads: np.ndarray, address: np.ndarray, size: int, atomic: bool = False) -> None:
         for allocation, where in self._allocations(address):
             table, granules = self._table(allocation), self._granules(allocation, address[where], size)
-            self._check_writes(
-                table, threads[where], granules, allocation, atomic, self._is_reread(table, threads[where], granules)
-            )
+            is_reread = self._is_reread(table, threads[where], granules)
+            with blaming(np.flatnonzero(where)):
+                self._check_writes(table, threads[where], granules, allocation, atomic, is_reread)
             if not atomic:
                 self._record_read(table, granules, threads[where])
 
@@ -79,10 +79,11 @@ class GlobalChecks:
             changes = (before != values[where]).any(1)
             table, granules = self._table(allocation), self._granules(allocation, address[where], size)
             changed, of_changed = threads[where][changes], granules[changes]
-            self._check_writes(table, changed, of_changed, allocation, atomic)
             is_own = self._has_read(table, changed, of_changed)
-            for reads in (table.reads, table.earlier):
-                self._check(changed, of_changed, reads, "read", allocation, is_own)
+            with blaming(np.flatnonzero(where)[changes]):
+                self._check_writes(table, changed, of_changed, allocation, atomic)
+                for reads in (table.reads, table.earlier):
+                    self._check(changed, of_changed, reads, "read", allocation, is_own)
             times = self._clocks.now(threads[where])
             table.writes.record(granules, threads[where][:, None], times[:, None])
             table.is_atomic[granules] = atomic

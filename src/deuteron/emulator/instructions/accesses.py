@@ -9,11 +9,10 @@ A fault names the threads within the wave.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
-from deuteron.emulator.faults import Fault
+from deuteron.emulator.faults import Fault, blaming
 from deuteron.emulator.machine.global_memory import BITS
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.windows import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
@@ -29,16 +28,6 @@ SPACES = (
     "param::func",
     "const",
 )
-
-
-@contextmanager
-def blaming(threads: np.ndarray) -> Iterator[None]:
-    """Faults raised inside name threads by their position in `threads`."""
-    try:
-        yield
-    except Fault as fault:
-        fault.threads = threads[fault.threads] if len(fault.threads) else threads
-        raise
 
 
 def active(group: Group, mask: np.ndarray | None) -> np.ndarray:
@@ -71,7 +60,8 @@ def store(
         check_alignment(address, values.itemsize * values.shape[1])
         if space == "generic":
             for part, where, base in _spaces_of(address):
-                _store(group, part, threads[where], address[where] - np.uint64(base), values[where], atomic)
+                with blaming(where):
+                    _store(group, part, threads[where], address[where] - np.uint64(base), values[where], atomic)
         else:
             _store(group, space, threads, address, values, atomic)
 
@@ -88,7 +78,8 @@ def _load_generic(
 ) -> np.ndarray:
     result = np.empty((len(address), count), BITS[width])
     for space, where, base in _spaces_of(address):
-        result[where] = _load(group, space, threads[where], address[where] - np.uint64(base), width, count, atomic)
+        with blaming(where):
+            result[where] = _load(group, space, threads[where], address[where] - np.uint64(base), width, count, atomic)
     return result
 
 

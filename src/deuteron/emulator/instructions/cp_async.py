@@ -11,7 +11,8 @@ import numpy as np
 
 from deuteron.emulator.asynchronous.groups import Operation
 from deuteron.emulator.checks.shared_checks import GENERIC
-from deuteron.emulator.instructions.accesses import blaming, check_alignment, count_shared
+from deuteron.emulator.faults import blaming
+from deuteron.emulator.instructions.accesses import check_alignment, count_shared
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.mbarriers import MBarrier
-from deuteron.emulator.instructions.accesses import blaming
+from deuteron.emulator.faults import blaming
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group

@@ -14,8 +14,7 @@ import numpy as np
 
 from deuteron.emulator.asynchronous.descriptors import Descriptor
 from deuteron.emulator.asynchronous.warpgroup import Wgmma
-from deuteron.emulator.faults import Fault
-from deuteron.emulator.instructions.accesses import blaming
+from deuteron.emulator.faults import Fault, blaming
 from deuteron.emulator.instructions.convergence import WARPGROUP, together
 from deuteron.emulator.instructions.fragments import gather_a, gather_c, scatter_c
 from deuteron.emulator.instructions.mma import INTEGERS, UNPACK, to_accumulator
