@@ -225,11 +225,11 @@ class _Lifted:
 
     def _load(self, op: LoadOp) -> Sequence[SSAValue]:
         other = self._of(op.other) if op.other is not None else None
-        return self._builder.insert(_with_policy(LoadOp(self._of(op.ptr), self._mask(op), other), op)).results
+        return self._builder.insert(with_policy(LoadOp(self._of(op.ptr), self._mask(op), other), op)).results
 
     def _store(self, op: StoreOp) -> Sequence[SSAValue]:
         store = StoreOp(self._of(op.ptr), self._of(op.value), self._mask(op))
-        return self._builder.insert(_with_policy(store, op)).results
+        return self._builder.insert(with_policy(store, op)).results
 
     def _for(self, op: scf.ForOp) -> Sequence[SSAValue]:
         bounds = [self._values.get(value, value) for value in (op.lb, op.ub, op.step)]
@@ -287,7 +287,8 @@ class _Lifted:
         return self._of(value) if place in self._lift.varying else self._values.get(value, value)
 
 
-def _with_policy(new: LoadOp | StoreOp, op: LoadOp | StoreOp) -> LoadOp | StoreOp:
+def with_policy(new: LoadOp | StoreOp, op: LoadOp | StoreOp) -> LoadOp | StoreOp:
+    """An access that goes through the caches as another one does."""
     new.properties |= {"cache": op.cache, "evict": op.evict}
     return new
 

@@ -1,0 +1,374 @@
+"""Widens the tile of a program over those of its neighbours, where a dimension of it goes on from program to program.
+
+    p = program_id(0)                               p = program_id(0)                               the first of 4
+    c = splat(p * 8) + arange(0, 8)                 c = splat(p * 8) + arange(0, 32)
+    x = load(x_ptr + i[:, None] * n + c[None, :])   x = load(..., arange(0, 32) < 8 * num_left)     64 x 32, not 64 x 8
+    store(y_ptr + c, sum(x, 0))                     store(y_ptr + c, sum(x, 0), ...)                32
+
+Nothing else may depend on the program: what does is the number of the first element of a tile, or a tile that has such
+a dimension. Elements of it come together in no other way than in the accesses: it is not reduced, scanned or reshaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from deuteron.analysis.program_variance import varying_values
+from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.ir.builder import Builder
+from deuteron.ir.hints import HINTS
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
+from deuteron.ir.ttg.inference import is_elementwise
+from deuteron.ir.types import element_type_of, i32, is_block_pointer, is_tile, num_elements_of, shape_of, tile
+from deuteron.passes.tile.lift_programs import Lift, with_policy
+
+
+@dataclass(frozen=True)
+class Widening(Lift):
+    """So many programs along an axis of the grid that become one; `extent`: elements of one along the dimension that
+    goes on; `dimensions`: which one that is of each tile that has it.
+    """
+
+    extent: int = 1
+    dimensions: Mapping[SSAValue, int] = field(default_factory=dict)
+
+    def lift(self, ops: Iterable[Operation], builder: Builder) -> None:
+        _Widened(self, builder).ops(ops)
+
+
+def find_widening(func: FuncOp, axis: int, row_elements: int, most_elements: int) -> Widening | None:
+    """That of tiles of fewer elements than a row, along an axis of the grid; None where what programs do forbids it."""
+    varying = varying_values(func, axis)
+    extents = {extent for op in nested_ops(func) if (extent := _extent(op, axis)) is not None}
+    if len(extents) != 1 or 2 * (extent := extents.pop()) > row_elements:
+        return None
+    count = row_elements // extent
+    dimensions = _Dimensions(varying, axis, extent).of(func)
+    if dimensions is None or any(count * num_elements_of(value.type) > most_elements for value in dimensions):
+        return None
+    return Widening(axis, count, varying, extent=extent, dimensions=dimensions)
+
+
+def _extent(op: Operation, axis: int) -> int | None:
+    """Of a tile that begins where the one of the program before ends."""
+    is_first = isinstance(op, arith.MuliOp) and isinstance(op.lhs.owner, GetProgramIdOp)
+    if not is_first or op.lhs.owner.axis.value.data != axis:
+        return None
+    extent = constant_value(op.rhs)
+    return extent if extent is not None and extent > 1 and extent & (extent - 1) == 0 else None
+
+
+class _Dimensions:
+    """Finds the dimension that goes on of all that varies. What loops carry back is known only when all was looked at,
+    so that they are looked at again until nothing comes.
+    """
+
+    def __init__(self, varying: set[SSAValue], axis: int, extent: int):
+        self._varying, self._axis, self._extent = varying, axis, extent
+        self._found: dict[SSAValue, int] = {}
+        self._firsts: set[SSAValue] = set()  # the numbers of first elements, and what they are computed of
+
+    def of(self, func: FuncOp) -> Mapping[SSAValue, int] | None:
+        ops, count = nested_ops(func)[1:], -1
+        while count != len(self._found):
+            count = len(self._found)
+            for op in ops:
+                self._look_at(op)
+        is_known = all(value in self._found or value in self._firsts for value in self._varying)
+        return self._found if is_known and all(self._holds(op) for op in ops) else None
+
+    def _look_at(self, op: Operation) -> None:
+        if _extent(op, self._axis) == self._extent:
+            self._firsts.update((op.lhs, *op.results))
+        elif isinstance(op, SplatOp) and op.src in self._firsts and op.src.owner.name == arith.MuliOp.name:
+            self._firsts.add(op.result)
+        elif isinstance(op, scf.ForOp):
+            for carried in _carried(op):
+                self._enter(carried, carried)
+        elif isinstance(op, scf.IfOp):
+            for given in _given(op):
+                self._enter(given, given[-1:])
+        elif (dimension := self._dimension(op)) is not None:
+            self._found.update((result, dimension) for result in op.results if result in self._varying)
+
+    def _enter(self, sources: Sequence[SSAValue], places: Sequence[SSAValue]) -> None:
+        """Where a loop or branch carries what has such a dimension all of its places do."""
+        known = [self._found[value] for value in sources if value in self._found]
+        self._found.update((place, known[0]) for place in places if known and place in self._varying)
+
+    def _dimension(self, op: Operation) -> int | None:
+        """Of the results of an op; None: not known, or none."""
+        if isinstance(op, arith.AddiOp) and any(operand in self._firsts for operand in op.operands):
+            return self._counted(*op.operands)
+        known = [self._found[operand] for operand in op.operands if operand in self._found]
+        if not known:
+            return None
+        if isinstance(op, ExpandDimsOp):
+            return known[0] + (op.axis.value.data <= known[0])
+        if isinstance(op, TransOp):
+            return op.permutation.index(known[0])
+        if isinstance(op, ReduceOp):
+            return known[0] - (op.axis.value.data < known[0])
+        return known[0]
+
+    def _counted(self, x: SSAValue, y: SSAValue) -> int | None:
+        """The dimension along which a sum counts from a first element on."""
+        numbers = y if x in self._firsts else x
+        if x in self._varying and y in self._varying:
+            return None
+        while isinstance(numbers.owner, ExpandDimsOp):
+            numbers = numbers.owner.src
+        is_range = isinstance(numbers.owner, MakeRangeOp) and numbers.owner.start.value.data == 0
+        is_range = is_range and shape_of(numbers.type) == (self._extent,)
+        return shape_of(x.type).index(self._extent) if is_range else None
+
+    def _holds(self, op: Operation) -> bool:
+        """Whether an op does the same where the dimension is longer."""
+        if self._varying.isdisjoint((*op.operands, *op.results)):
+            return not op.regions or type(op) in _CONDITIONS or not self._varies_inside(op)
+        if any(value in self._firsts for value in op.results):
+            return True
+        if any(value in self._firsts for value in op.operands):
+            return isinstance(op, arith.AddiOp)
+        condition = _CONDITIONS.get(type(op))
+        return (
+            condition(self, op) if condition is not None else is_elementwise(op) and not op.regions and self._meet(op)
+        )
+
+    def _varies_inside(self, op: Operation) -> bool:
+        return any(not self._varying.isdisjoint((*one.operands, *one.results)) for one in nested_ops(op))
+
+    def _meet(self, op: Operation) -> bool:
+        """Whether all that an op computes with has the dimension, or is the same along it."""
+        dimensions = {self._found[value] for value in (*op.operands, *op.results) if value in self._found}
+        return len(dimensions) == 1 and all(self._can_be_wide(value, *dimensions) for value in op.operands)
+
+    def _can_be_wide(self, value: SSAValue, dimension: int) -> bool:
+        """Whether a value is or can be computed with a longer dimension."""
+        if value in self._varying:
+            return self._found.get(value) == dimension
+        if not is_tile(value.type) or constant_value(value) is not None:
+            return is_tile(value.type)
+        op = value.owner
+        if isinstance(op, BroadcastOp):
+            return shape_of(op.src.type)[dimension] == 1
+        if isinstance(op, SplatOp):
+            return True
+        is_computed = isinstance(op, Operation) and is_elementwise(op) and op.operands and not op.regions
+        return bool(is_computed) and all(self._can_be_wide(operand, dimension) for operand in op.operands)
+
+    def _is_apart(self, op: ReduceOp | ScanOp) -> bool:
+        inner = {value for one in nested_ops(op) for value in one.results} | set(op.combine.block.args)
+        is_closed = all(operand in inner for one in nested_ops(op)[1:] for operand in one.operands)
+        dimension = self._found.get(op.srcs[0])
+        return (
+            is_closed
+            and dimension not in (None, op.axis.value.data)
+            and all(self._can_be_wide(source, dimension) for source in op.srcs)
+        )
+
+    def _is_plain(self, op: LoadOp | StoreOp) -> bool:
+        is_volatile = isinstance(op, LoadOp) and op.is_volatile.value.data
+        return op.ptr in self._found and not is_volatile and not is_block_pointer(op.ptr.type) and self._meet(op)
+
+    def _is_same(self, op: Operation) -> bool:
+        return True
+
+    def _repeats(self, op: BroadcastOp) -> bool:
+        dimension = self._found[op.src]
+        return shape_of(op.src.type)[dimension] == shape_of(op.result.type)[dimension]
+
+    def _has_equal_bounds(self, op: scf.ForOp) -> bool:
+        bounds_vary = not self._varying.isdisjoint((op.lb, op.ub, op.step))
+        return not bounds_vary and all(self._fits(carried, carried[2]) for carried in _carried(op))
+
+    def _goes_one_way(self, op: scf.IfOp) -> bool:
+        return op.cond not in self._varying and all(self._fits(given, given[-1]) for given in _given(op))
+
+    def _fits(self, values: Sequence[SSAValue], place: SSAValue) -> bool:
+        dimension = self._found.get(place)
+        return dimension is None or all(self._can_be_wide(value, dimension) for value in values)
+
+
+_CONDITIONS: Mapping[type[Operation], Callable[[_Dimensions, Operation], bool]] = {
+    **dict.fromkeys((ExpandDimsOp, TransOp, scf.YieldOp), _Dimensions._is_same),
+    BroadcastOp: _Dimensions._repeats,
+    **dict.fromkeys((ReduceOp, ScanOp), _Dimensions._is_apart),
+    **dict.fromkeys((LoadOp, StoreOp), _Dimensions._is_plain),
+    scf.ForOp: _Dimensions._has_equal_bounds,
+    scf.IfOp: _Dimensions._goes_one_way,
+}
+
+
+def _carried(loop: scf.ForOp) -> Iterator[tuple[SSAValue, ...]]:
+    """For each value that a loop carries: the first, the next, it in the loop, and after it."""
+    block = loop.body.block
+    return zip(loop.iter_args, block.last_op.operands, block.args[1:], loop.results, strict=True)
+
+
+def _given(branch: scf.IfOp) -> Iterator[tuple[SSAValue, ...]]:
+    """For each result of a branch: what its regions give, and it."""
+    yields = [region.block.last_op.operands for region in branch.regions if region.blocks]
+    return zip(*yields, branch.results, strict=True) if branch.results else iter(())
+
+
+class _Widened:
+    """The ops of widened programs while they are built; `values`: what has become of those of one program."""
+
+    def __init__(self, widening: Widening, builder: Builder) -> None:
+        self._widening, self._builder = widening, builder
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._numbers = builder.value(MakeRangeOp(0, widening.extent * widening.count))
+        left = builder.value(arith.MuliOp(self._num_left(), builder.constant(widening.extent, i32)))
+        self._is_there = builder.value(CmpIOp(self._numbers, self._splatted(left), "slt"))
+
+    def _num_left(self) -> SSAValue:
+        """How many programs there are from the first on, of those that become one."""
+        b, axis = self._builder, self._widening.axis
+        count = b.value(arith.SubiOp(b.value(GetNumProgramsOp(axis)), b.value(GetProgramIdOp(axis))))
+        return b.value(arith.MinSIOp(count, b.constant(self._widening.count, i32)))
+
+    def _splatted(self, scalar: SSAValue) -> SSAValue:
+        return self._builder.value(SplatOp(scalar, shape_of(self._numbers.type)))
+
+    def ops(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            with self._builder.located(op.location):
+                self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        dimensions = self._widening.dimensions
+        if not any(value in dimensions for one in nested_ops(op) for value in (*one.operands, *one.results)):
+            self._builder.insert(op.clone(self._values))
+            return
+        rule = _RULES.get(type(op), _Widened._like)
+        for old, new in zip(op.results, rule(self, op), strict=True):
+            new.name_hint = old.name_hint
+            self._values[old] = new
+
+    def _type(self, type: Attribute, dimension: int | None) -> Attribute:
+        if dimension is None:
+            return type
+        shape = list(shape_of(type))
+        shape[dimension] *= self._widening.count
+        return tile(element_type_of(type), tuple(shape))
+
+    def _type_of(self, value: SSAValue) -> Attribute:
+        return self._type(value.type, self._widening.dimensions.get(value))
+
+    def _of(self, value: SSAValue, dimension: int | None) -> SSAValue:
+        """A value with a longer dimension; None: as it is."""
+        if value in self._widening.varying or dimension is None:
+            return self._values.get(value, value)
+        type, b, op = self._type(value.type, dimension), self._builder, value.owner
+        number = constant_value(value)
+        if number is not None:
+            return b.constant(number, type)
+        if isinstance(op, SplatOp | BroadcastOp):
+            return b.value(_same_op(op, [self._values.get(op.src, op.src)], [type]))
+        return b.value(_same_op(op, [self._of(operand, dimension) for operand in op.operands], [type]))
+
+    # -- rules ---
+
+    def _like(self, op: Operation) -> Sequence[SSAValue]:
+        """The same op on longer operands."""
+        dimensions = {self._widening.dimensions.get(value) for value in (*op.operands, *op.results)} - {None}
+        dimension = dimensions.pop() if is_elementwise(op) else None
+        operands = [self._of(operand, dimension) for operand in op.operands]
+        return self._builder.insert(_same_op(op, operands, [self._type_of(result) for result in op.results])).results
+
+    def _sum(self, op: arith.AddiOp) -> Sequence[SSAValue]:
+        """That of a first element and a range is the one of a longer range."""
+        if not self._widening.dimensions.keys().isdisjoint(op.operands):
+            return self._like(op)
+        dimension, type = self._widening.dimensions[op.result], self._type_of(op.result)
+        first = next(operand for operand in op.operands if operand in self._widening.varying)
+        start = self._builder.value(SplatOp(self._values[first.owner.src], shape_of(type)))
+        return [self._builder.value(arith.AddiOp(start, self._along(self._numbers, dimension, shape_of(type))))]
+
+    def _along(self, value: SSAValue, dimension: int, shape: tuple[int, ...]) -> SSAValue:
+        """A tile of one dimension as one of a tile of that shape."""
+        for axis in range(len(shape)):
+            value = value if axis == dimension else self._builder.value(ExpandDimsOp(value, axis))
+        return value if shape_of(value.type) == shape else self._builder.value(BroadcastOp(value, shape))
+
+    def _along_axis(self, op: ReduceOp | ScanOp) -> Sequence[SSAValue]:
+        dimension = self._widening.dimensions[op.srcs[0]]
+        made = type(op).create(
+            operands=[self._of(operand, dimension) for operand in op.operands],
+            result_types=[self._type_of(result) for result in op.results],
+            properties=op.properties,
+            regions=[op.combine.clone()],
+        )
+        return self._builder.insert(made).results
+
+    def _mask(self, op: LoadOp | StoreOp, dimension: int) -> SSAValue:
+        there = self._along(self._is_there, dimension, shape_of(self._type_of(op.ptr)))
+        return there if op.mask is None else self._builder.value(arith.AndIOp(self._of(op.mask, dimension), there))
+
+    def _load(self, op: LoadOp) -> Sequence[SSAValue]:
+        dimension = self._widening.dimensions[op.ptr]
+        other = self._of(op.other, dimension) if op.other is not None else None
+        load = LoadOp(self._of(op.ptr, dimension), self._mask(op, dimension), other)
+        return self._builder.insert(with_policy(load, op)).results
+
+    def _store(self, op: StoreOp) -> Sequence[SSAValue]:
+        dimension = self._widening.dimensions[op.ptr]
+        pointer, value = (self._of(operand, dimension) for operand in (op.ptr, op.value))
+        return self._builder.insert(with_policy(StoreOp(pointer, value, self._mask(op, dimension)), op)).results
+
+    def _for(self, op: scf.ForOp) -> Sequence[SSAValue]:
+        bounds = [self._of(value, None) for value in (op.lb, op.ub, op.step)]
+        first = [self._of(value, self._widening.dimensions.get(place)) for value, _, place, _ in _carried(op)]
+        block = Block(arg_types=[op.body.block.args[0].type, *(value.type for value in first)])
+        loop = scf.ForOp(*bounds, first, Region(block))
+        loop.attributes.update(op.attributes)
+        self._builder.insert(loop)
+        self._region(op.body.block, block, op.results)
+        return loop.results
+
+    def _if(self, op: scf.IfOp) -> Sequence[SSAValue]:
+        regions = [Region([Block()] if region.blocks else []) for region in op.regions]
+        types = [self._type_of(result) for result in op.results]
+        branch = self._builder.insert(scf.IfOp(self._of(op.cond, None), types, *regions))
+        for old, new in zip(op.regions, regions, strict=True):
+            if old.blocks:
+                self._region(old.block, new.block, op.results)
+        return branch.results
+
+    def _region(self, old: Block, new: Block, results: Sequence[SSAValue]) -> None:
+        """Build a block that gives the results of a loop or branch."""
+        for before, after in zip(old.args, new.args, strict=True):
+            after.name_hint = before.name_hint
+            self._values[before] = after
+        *ops, last = old.ops
+        with self._builder.at(new):
+            self.ops(ops)
+            dimensions = map(self._widening.dimensions.get, results)
+            given = [self._of(value, at) for value, at in zip(last.operands, dimensions, strict=True)]
+            self._builder.insert(scf.YieldOp(*given))
+
+
+def _same_op(op: Operation, operands: Sequence[SSAValue], types: Sequence[Attribute]) -> Operation:
+    """An op on other operands, without what is promised of the dimensions of its results."""
+    kept = {name: value for name, value in op.attributes.items() if name not in HINTS}
+    return type(op).create(operands=operands, result_types=types, properties=op.properties, attributes=kept)
+
+
+_RULES: Mapping[type[Operation], Callable[[_Widened, Operation], Sequence[SSAValue]]] = {
+    arith.AddiOp: _Widened._sum,
+    **dict.fromkeys((ReduceOp, ScanOp), _Widened._along_axis),
+    LoadOp: _Widened._load,
+    StoreOp: _Widened._store,
+    scf.ForOp: _Widened._for,
+    scf.IfOp: _Widened._if,
+}
