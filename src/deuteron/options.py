@@ -81,10 +81,7 @@ class CPUOptions:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
         if self.check not in (None, "", BOUNDS):
             raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
-        _check_flags(
-            self, "enable_fp_fusion", "enable_reflect_ftz", "debug", "sanitize_overflow", "line_info", "may_alias"
-        )
-        _check_flags(self, *LAUNCH_ATTRIBUTES)
+        _check_flags(self)
         if self.interruptible not in (None, True, False):
             raise UsageError(f"interruptible is None, True or False, got {self.interruptible!r}")
         _check_maxnreg(self.maxnreg)
@@ -134,17 +131,7 @@ class CUDAOptions:
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
-        _check_flags(
-            self,
-            "enable_fp_fusion",
-            "enable_reflect_ftz",
-            "debug",
-            "plain_arguments",
-            "sanitize_overflow",
-            "may_alias",
-            "many_programs",
-            *LAUNCH_ATTRIBUTES,
-        )
+        _check_flags(self)
         _check_maxnreg(self.maxnreg)
         _check_precision(self.default_dot_input_precision)
 
@@ -160,11 +147,12 @@ def _check_precision(value: Any) -> None:
         raise UsageError(f"default_dot_input_precision (TRITON_F32_DEFAULT) is one of {known}, got {value!r}")
 
 
-def _check_flags(options: Any, *names: str) -> None:
-    for name in names:
-        value = getattr(options, name)
-        if not isinstance(value, int | None):
-            raise UsageError(f"{name} is True or False, got {value!r}")
+def _check_flags(options: Any) -> None:
+    """Raise UsageError where what is declared to be a truth is none: a text, "no", would be true."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.type == "bool" and not isinstance(value, int | None):
+            raise UsageError(f"{field.name} is True or False, got {value!r}")
 
 
 def check_launch_options(num_warps: int, num_stages: int, num_ctas: int, max_warps: int = 32) -> None:

@@ -47,6 +47,11 @@ GOOD = {"file": "kernels.py", "-n": "copy", "-s": "*fp32, *fp32, i32, 16", "-g":
 
 CASES = {
     "no name": ({"--out-name": ""}, "error: '' cannot be the name of a C function: give another one with --out-name"),
+    "launch attribute that is a text": (
+        {"-O": "launch_pdl=no"},
+        "error: launch_pdl is True or False, got 'no'",
+    ),
+    "flag that is a text": ({"-O": "many_programs=no"}, "error: many_programs is True or False, got 'no'"),
     "depfile that is a folder": ({"--depfile": "."}, "error: cannot write '.': it is a folder"),
     "depfile": (
         {"--depfile-target": "copy.c"},

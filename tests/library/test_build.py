@@ -419,6 +419,7 @@ FAILURES = [
     ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\nnum_warps = 4\n', ":21:1", "options = { num_warps = ... }"),
     ("deuteron.toml", 'n = "i32"\n[', 'n = "int*"\n[', ":14:1", "Unknown type 'int*'. Did you mean '*i32'?"),
     ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\noptions.num_warps = 3\n', ":21:1", "must be a power of two"),
+    ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\noptions.launch_pdl = "no"\n', ":21:1", "is True or False"),
     ("deuteron.toml", '{ n_rows = "i32" }', '{ n_rows = "fp32" }', ":10:21", "host parameter 'n_rows' is 'fp32'"),
     (
         "deuteron.toml",

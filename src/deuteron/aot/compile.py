@@ -132,7 +132,8 @@ def compile_request(request: CompileRequest) -> CompiledKernel:
 
 def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
     options, target = _launch_options(request), select_target(request.target)
-    get_backend(target).make_options(options)  # refused before the kernel's file is read
+    asked = {name: request.options[name] for name in LAUNCH_ATTRIBUTES if name in request.options}
+    get_backend(target).make_options({**options, **asked})  # refused before the kernel's file is read
     return target, _load(request, target)
 
 

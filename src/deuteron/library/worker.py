@@ -30,7 +30,6 @@ from deuteron.language.function import Function, Parameter
 from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
 from deuteron.library.variants import Variant
-from deuteron.options import LAUNCH_ATTRIBUTES
 from deuteron.warning_text import warning_text
 
 _OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
@@ -143,8 +142,6 @@ def _check_options(variant: Variant) -> None:
     """Raise DeclarationError for an option that the target does not have, or a host parameter that cannot be one."""
     backend = get_backend(select_target(variant.target))
     for name, value in variant.options.items():
-        if name in LAUNCH_ATTRIBUTES:
-            continue
         try:
             backend.make_options({name: value})
         except UsageError as error:
