@@ -69,6 +69,19 @@ def test_chained_comparison(check_ir):
     check_ir(kernel, "i32 i32")
 
 
+def test_chained_comparison_with_bits_in_parentheses(check_ir):
+    @jit
+    def kernel(a, b):
+        # CHECK: [[BITS:%.*]] = "arith.andi"(%a, %b)
+        # CHECK: "arith.cmpi"(%{{.*}}, [[BITS]]) <{predicate = 2 : i64}>
+        # CHECK: [[MORE:%.*]] = "arith.ori"
+        # CHECK: "arith.cmpi"({{.*}}, [[MORE]])
+        x = 0 < (a & b) < 8
+        y = 0 < ((a) | b) < 8
+
+    check_ir(kernel, "i32 i32")
+
+
 def test_known_part_of_a_chain_is_dropped(check_ir):
     @jit
     def kernel(a, LOW: tl.constexpr):

@@ -117,6 +117,7 @@ def unary(ctx: Context, node: ast.UnaryOp) -> Value:
 
 
 def compare(ctx: Context, node: ast.Compare) -> Value:
+    _check_precedence(ctx, node)
     left, result = ctx.evaluate(node.left), True
     for comparison, right_node in zip(node.ops, node.comparators, strict=True):
         right = _evaluate_where(ctx, result, True, right_node)
@@ -125,6 +126,19 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
             return False
         left = right
     return result
+
+
+def _check_precedence(ctx: Context, node: ast.Compare) -> None:
+    """Refuse `a < m & b < n`, which to Python is `a < (m & b) < n`, unless the parentheses are there."""
+    source = ctx.scope.function.source
+    for operand in node.comparators[:-1]:
+        is_joined = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.BitAnd | ast.BitOr)
+        if is_joined and not source.is_in_parentheses(operand):
+            symbol = "&" if isinstance(operand.op, ast.BitAnd) else "|"
+            raise ctx.error(
+                f"To Python this compares with `{ast.unparse(operand)}`, as {symbol} goes before comparisons. "
+                f"Put these in parentheses: (a < m) {symbol} (b < n)."
+            )
 
 
 def compare_two(ctx: Context, comparison: ast.cmpop, left: Value, right: Value) -> Value:

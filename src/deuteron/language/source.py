@@ -84,6 +84,12 @@ class FunctionSource:
         end = node.end_col_offset if node.end_lineno == node.lineno else len(text.rstrip().encode())
         return Location(self.file, line, _column(text, node.col_offset), _column(text, end))
 
+    def is_in_parentheses(self, node: ast.expr) -> bool:
+        """Whether parentheses begin right before an operand, which the tree does not say."""
+        index = node.lineno + self.line_offset - self.first_line
+        before = self.lines[index].encode()[: node.col_offset].decode()
+        return "".join((*self.lines[:index], before)).rstrip().endswith("(")
+
 
 def lines_of_file(fn: Callable[..., Any]) -> Sequence[str]:
     """The lines of the file that a function is defined in, as it is now; none where it is in no file.
