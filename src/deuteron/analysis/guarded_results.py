@@ -15,6 +15,7 @@ from deuteron.analysis.addresses.polynomial import Polynomial, coordinate
 from deuteron.analysis.addresses.strided_tile import positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.forwarding import forwarded_to
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import TransOp
@@ -26,18 +27,19 @@ KEPT_AXIS = {0: 0, 1: 1}  # of each operand of a dot, the axis that the dot has 
 
 def is_guarded(known: TilePolynomials, value: SSAValue, axis: int, bound: Polynomial) -> bool:
     """Whether elements for which `bound` minus their coordinate is not positive are never seen."""
-    pending: list[Place] = [(value, axis)]
-    seen = set(pending)
-    while pending:
-        current, along = pending.pop()
-        for use in current.uses:
-            places = None if _outlives(use, bound) else _places(use, along)
-            if places is None and not _is_stored_within(known, use, along, bound):
-                return False
-            fresh = [place for place in places or () if place not in seen]
-            seen.update(fresh)
-            pending += fresh
-    return True
+
+    def places(use: Use, along: int) -> list[Place] | None:
+        return None if _outlives(use, bound) else _places(use, along)
+
+    def following(place: Place) -> list[Place]:
+        current, along = place
+        return [made for use in current.uses for made in places(use, along) or ()]
+
+    return all(
+        places(use, along) is not None or _is_stored_within(known, use, along, bound)
+        for current, along in reached([(value, axis)], following)
+        for use in current.uses
+    )
 
 
 def _outlives(use: Use, bound: Polynomial) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue, Use
 
 from deuteron.ir.forwarding import forwarded_to
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import is_tile
@@ -22,15 +23,8 @@ from deuteron.ir.types import is_tile
 def is_stored_only(load: Operation) -> bool:
     if not is_tile(load.results[0].type):
         return False
-    pending, seen = [load.results[0]], {load.results[0]}
-    while pending:
-        for use in pending.pop().uses:
-            results = _results(use)
-            if results is None:
-                return False
-            pending += [result for result in results if result not in seen]
-            seen.update(results)
-    return True
+    made = reached([load.results[0]], lambda value: [result for use in value.uses for result in _results(use) or ()])
+    return all(_results(use) is not None for value in made for use in value.uses)
 
 
 def _results(use: Use) -> Sequence[SSAValue] | None:

@@ -18,7 +18,9 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import GLOBAL, READ, own_effects
+from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 
 
 def waiting_loops(root: Operation) -> list[scf.WhileOp]:
@@ -40,27 +42,15 @@ def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
 
 def _ops_after_condition(loop: scf.WhileOp) -> Iterator[Operation]:
     """The ops of the loop that its condition is computed by, in this iteration and in those before."""
-    pending: list[SSAValue] = [loop.before_region.block.last_op.operands[0]]
-    seen: set[SSAValue] = set()
-    while pending:
-        value = pending.pop()
-        if value in seen or not is_defined_in(value, loop):
-            continue
-        seen.add(value)
-        if isinstance(value.owner, Operation):
-            ops = nested_ops(value.owner)
-            yield from ops
-            pending += [operand for op in ops for operand in op.operands]
-        else:
-            pending += _passed_to(value, loop)
+    condition = loop.before_region.block.last_op.operands[0]
+    for value in reached([condition], lambda value: _made_of(value, loop)):
+        if isinstance(value.owner, Operation) and is_defined_in(value, loop):
+            yield from nested_ops(value.owner)
 
 
-def _passed_to(argument: SSAValue, loop: scf.WhileOp) -> Sequence[SSAValue]:
-    """What an argument of a block is given inside the loop; of a loop inside this one, all that this is given."""
-    before, after = loop.before_region.block, loop.after_region.block
-    if argument.owner is before:
-        return [after.last_op.operands[argument.index]]
-    if argument.owner is after:
-        return [before.last_op.operands[argument.index + 1]]
-    parent = argument.owner.parent_op()
-    return [*parent.operands, *(operand for op in nested_ops(parent) for operand in op.operands)]
+def _made_of(value: SSAValue, loop: scf.WhileOp) -> Sequence[SSAValue]:
+    """What a value is computed of inside the loop; of what a loop inside this one has, all that this is given."""
+    if not is_defined_in(value, loop):
+        return ()
+    op = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    return forwarded_from(value) if op is loop else [operand for one in nested_ops(op) for operand in one.operands]

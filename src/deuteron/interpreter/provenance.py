@@ -14,6 +14,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.forwarding import forwarded_from
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
@@ -38,21 +39,12 @@ _KEEP_FIRST_OPERAND = (
 
 def source_argument(pointer: SSAValue) -> BlockArgument | None:
     """The one argument of the function that `pointer` is computed from, or None."""
-    seen: set[SSAValue] = set()
     sources: set[BlockArgument] = set()
-    pending = [pointer]
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    for value in reached([pointer], _origins):
         if isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp):
             sources.add(value)
-            continue
-        origins = _origins(value)
-        if not origins:
+        elif not _origins(value):
             return None
-        pending += origins
     return sources.pop() if len(sources) == 1 else None
 
 

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from deuteron.ir.effects import is_pure
 from deuteron.ir.forwarding import forwarded_from
+from deuteron.ir.reached import reached
 from deuteron.ir.tt.convert import UNREAD, IntToPtrOp
 from deuteron.ir.tt.descriptor import TensorDescType
 from deuteron.ir.tt.function import FuncOp
@@ -54,22 +55,19 @@ def points_to(pointer: SSAValue | None) -> Targets:
     """Where a pointer or descriptor may point; None: anywhere."""
     if pointer is None:
         return UNKNOWN
-    arguments, seen, pending = set(), {(pointer, False)}, [(pointer, False)]
-    while pending:
-        current, is_moved = pending.pop()
+    arguments = set()
+    for current, is_moved in reached([(pointer, False)], _sources):
         if is_argument(current):
             arguments.add(current)
-            continue
-        if _is_unread(current) or (_is_null(current) and not is_moved):
-            continue
-        sources = address_sources(current)
-        if not sources:
+        elif not (address_sources(current) or _is_unread(current) or (_is_null(current) and not is_moved)):
             return UNKNOWN
-        is_moved = is_moved or _moves(current)
-        fresh = [(source, is_moved) for source in sources if (source, is_moved) not in seen]
-        seen.update(fresh)
-        pending += fresh
     return Targets(frozenset(arguments))
+
+
+def _sources(place: tuple[SSAValue, bool]) -> list[tuple[SSAValue, bool]]:
+    """With whether they have been moved."""
+    current, is_moved = place
+    return [(source, is_moved or _moves(current)) for source in address_sources(current)]
 
 
 def is_argument(value: SSAValue | None) -> bool:

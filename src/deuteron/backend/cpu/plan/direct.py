@@ -41,6 +41,7 @@ from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
+from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
 from deuteron.ir.types import element_type_of, is_tile, shape_of
@@ -159,19 +160,11 @@ def _following(plan: Plan, argument: BlockArgument, loop: scf.ForOp) -> Sequence
 
 def arguments_of(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> set[BlockArgument] | None:
     """The arguments of a loop's body that values depend on; None if they depend on anything else that it makes."""
-    pending, seen = list(values), set(values)
-    found = set()
-    while pending:
-        value = pending.pop()
-        op = value.owner
-        if isinstance(op, Operation) and is_defined_in(value, loop):
-            if value in plan.places or op.regions or not is_pure(op):
-                return None
-            pending += [operand for operand in op.operands if operand not in seen]
-            seen.update(op.operands)
-        elif op is loop.body.block:
-            found.add(value)
-    return found
+    made = list(reached(values, lambda value: operands_of(value) if is_defined_in(value, loop) else ()))
+    computed = [value for value in made if isinstance(value.owner, Operation) and is_defined_in(value, loop)]
+    if any(value in plan.places or value.owner.regions or not is_pure(value.owner) for value in computed):
+        return None
+    return {value for value in made if value.owner is loop.body.block}
 
 
 def _advance(value: SSAValue, loop: Operation) -> int | None:

@@ -19,8 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import inf, prod
 
-from xdsl.ir import Operation, SSAValue
-from xdsl.ir.core import BlockArgument
+from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
@@ -28,6 +27,7 @@ from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -60,21 +60,17 @@ def _order_of_products(function: FuncOp, reuses: Sequence[Reuse], used: set[int]
 
 def _axes_of(values: Sequence[SSAValue], function: FuncOp) -> set[int] | None:
     """The dimensions of the grid that scalars depend on; None: not known."""
-    axes, pending, seen = set(), list(values), set(values)
-    while pending:
-        value = pending.pop()
-        if isinstance(value, BlockArgument):
-            if value.owner.parent_op() is not function:
-                return None
-            continue
-        op = value.owner
-        if isinstance(op, GetProgramIdOp):
-            axes.add(op.axis.value.data)
-        elif op.regions or not is_pure(op):
-            return None
-        pending += [operand for operand in op.operands if operand not in seen]
-        seen.update(op.operands)
-    return axes
+    makers = [value.owner for value in reached(values, operands_of)]
+    if not all(_is_of_program(maker, function) for maker in makers):
+        return None
+    return {op.axis.value.data for op in makers if isinstance(op, GetProgramIdOp)}
+
+
+def _is_of_program(maker: Operation | Block, function: FuncOp) -> bool:
+    """Whether what it makes is an argument of the kernel, the id of a program, or computed of nothing else."""
+    if isinstance(maker, Block):
+        return maker.parent_op() is function
+    return isinstance(maker, GetProgramIdOp) or (not maker.regions and is_pure(maker))
 
 
 def _order_in_memory(ops: list[Operation], used: set[int]) -> Order:

@@ -28,6 +28,7 @@ from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.effects import is_pure
+from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_tile, shape_of
@@ -141,20 +142,16 @@ def known_limits(plan: Plan, op: Operation, limits: Sequence[Limit]) -> tuple[Li
 
 def _is_known(plan: Plan, value: SSAValue, at: Operation) -> bool:
     """Whether a value can be computed where an op stands."""
-    around, pending, seen = set(_blocks_around(at)), [value], {value}
-    while pending:
-        value = pending.pop()
-        if value in plan.places or value in plan.storage.inductions:
+    around = set(_blocks_around(at))
+
+    def is_known(one: SSAValue) -> bool:
+        if one in plan.places or one in plan.storage.inductions:
             return False
-        if isinstance(value, BlockArgument):
-            if is_tile(value.type) or value.owner not in around:
-                return False
-            continue
-        if value.owner.regions or not is_pure(value.owner):
-            return False
-        pending += [operand for operand in value.owner.operands if operand not in seen]
-        seen.update(value.owner.operands)
-    return True
+        if isinstance(one, BlockArgument):
+            return one.owner in around and not is_tile(one.type)
+        return not one.owner.regions and is_pure(one.owner)
+
+    return all(map(is_known, reached([value], operands_of)))
 
 
 def _blocks_around(op: Operation | None) -> Iterator[Block]:

@@ -134,7 +134,7 @@ class CTASplit:
         """What a value in that split is computed from."""
         if split is not None:
             self._check_part(value.op if isinstance(value, OpResult) else value.owner.parent_op(), value, split)
-        carried = control_flow_sources(value)
+        carried = _control_flow_sources(value)
         if carried is not None:
             return [*((source, split) for source in carried), *_deciding(value)]
         op = value.op
@@ -210,7 +210,7 @@ def _is_per_element(op: Operation, split: int) -> bool:
     return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, MapElementwiseOp, ElementwiseInlineAsmOp, *_EFFECTS))
 
 
-def control_flow_sources(value: SSAValue) -> list[SSAValue] | None:
+def _control_flow_sources(value: SSAValue) -> list[SSAValue] | None:
     """The values that one is which a loop or branch gives, or that a loop's body is given; None for others."""
     if isinstance(value, OpResult):
         return _given(value) if isinstance(value.op, scf.ForOp | scf.IfOp) else None

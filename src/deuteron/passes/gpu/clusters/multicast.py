@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
-from deuteron.ir.reached import reached
+from deuteron.ir.forwarding import forwarded_from
+from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.ttng.tma import box_of
-from deuteron.passes.gpu.clusters.cta_split import control_flow_sources
 
 
 def sharing_ctas(load: DescriptorLoadOp, buffer: MemDescType, num_ctas: int) -> int:
@@ -25,11 +25,5 @@ def sharing_ctas(load: DescriptorLoadOp, buffer: MemDescType, num_ctas: int) -> 
 
 
 def _depends_on_rank(values: Sequence[SSAValue]) -> bool:
-    return any(isinstance(value.owner, ClusterCTARankOp) for value in reached(values, _made_from))
-
-
-def _made_from(value: SSAValue) -> Sequence[SSAValue]:
-    sources = control_flow_sources(value)
-    if sources is not None:
-        return sources
-    return () if isinstance(value, BlockArgument) else value.owner.operands
+    made_of = reached(values, lambda value: forwarded_from(value) or operands_of(value))
+    return any(isinstance(value.owner, ClusterCTARankOp) for value in made_of)
