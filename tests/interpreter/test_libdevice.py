@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from libdevice_kernels import by_types, draw, dtype_name
 
-from deuteron.interpreter import norms
 from deuteron.interpreter.libdevice import compute
+from deuteron.interpreter.numerics import norms
 from deuteron.language.extra.libdevice import SYMBOLS
 
 

@@ -4,7 +4,7 @@
     to_bf16(x)                    float32 to bits of bfloat16, ties to even
     encode_fp8(x, "e4m3")         float32 to bits, saturating
 
-One rounding is by way of *rounding to odd*: `interpreter/fused.py`.
+One rounding is by way of *rounding to odd*: `interpreter/numerics/fused.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from deuteron.interpreter.fused import fused_multiply_add, multiply_add_to_odd
+from deuteron.interpreter.numerics.fused import fused_multiply_add, multiply_add_to_odd
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects import arith
 
-from deuteron.interpreter.formats import FORMATS
+from deuteron.interpreter.numerics.formats import FORMATS
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import (
     as_dtype,

@@ -1,7 +1,7 @@
 """Rules for `tt.extern_elementwise`: the functions of libdevice, by name, in NumPy.
 
-Of floats up to f32 a function is computed in float64 and rounded once. `special_functions.py` has those that neither
-NumPy nor Python has, `rounding.py` arithmetic in other roundings.
+Of floats up to f32 a function is computed in float64 and rounded once. `numerics/special_functions.py` has those that
+neither NumPy nor Python has, `rounding.py` beside it arithmetic in other roundings.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from deuteron.analysis.extern_functions import name_of
 from deuteron.errors import CompilationError
-from deuteron.interpreter import norms, special_functions
 from deuteron.interpreter.math import count_ones, leading_zeros, round_half_away, trailing_zeros
-from deuteron.interpreter.rounding import ROUNDED, float_to_integer
+from deuteron.interpreter.numerics import norms, special_functions
+from deuteron.interpreter.numerics.rounding import ROUNDED, float_to_integer
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_unsigned, dtype_of
 from deuteron.ir.tt.extern import ExternElementwiseOp

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
-from deuteron.interpreter.formats import FORMATS, round_to_bf16
+from deuteron.interpreter.numerics.formats import FORMATS, round_to_bf16
 from deuteron.ir.types import FLOAT_TYPES, PointerType, bf16, element_type_of, f16, f32, f64
 
 _INTEGER_DTYPES = {1: np.dtype(bool), **{bits: np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)}}

@@ -11,7 +11,7 @@ import numpy as np
 from emulator.case import Case, elementwise
 
 from deuteron.emulator.numerics import fma
-from deuteron.interpreter.rounding import ROUNDED
+from deuteron.interpreter.numerics.rounding import ROUNDED
 
 COUNT = 256
 _SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-40, -1e-42, 1.5e-45, 3.4e38, -3.4e38, 65504.0, 6e-8]

@@ -16,7 +16,7 @@ from deuteron.emulator.instructions.elementwise import elementwise
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.numerics import flush, fma
-from deuteron.interpreter.rounding import ROUNDED
+from deuteron.interpreter.numerics.rounding import ROUNDED
 
 RULES = Rules()
 ROUNDINGS = ("rn", "rz", "rm", "rp")

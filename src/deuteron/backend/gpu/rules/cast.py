@@ -39,7 +39,7 @@ def _number(number: float, type: Attribute) -> Value:
 def _fp8_bits(number: float, type: Attribute) -> int:
     import numpy as np  # deferred, as the next line: brings NumPy, for what few kernels have
 
-    from deuteron.interpreter.formats import FORMATS
+    from deuteron.interpreter.numerics.formats import FORMATS
 
     return int(FORMATS[type].encode(np.float32(number)))
 

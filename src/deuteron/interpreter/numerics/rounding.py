@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deuteron.interpreter.fused import fused_multiply_add
+from deuteron.interpreter.numerics.fused import fused_multiply_add
 from deuteron.interpreter.values import as_unsigned
 
 MODES = ("rn", "rz", "rd", "ru")

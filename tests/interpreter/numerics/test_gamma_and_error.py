@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from deuteron.interpreter.gamma_and_error import erfcx, lgamma, normcdf, tgamma
+from deuteron.interpreter.numerics.gamma_and_error import erfcx, lgamma, normcdf, tgamma
 
 
 def is_within(value: float, exact: Fraction, ulps: Fraction) -> bool:

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deuteron.interpreter.formats import round_to_odd
+from deuteron.interpreter.numerics.formats import round_to_odd
 
 # So far from the ends of the range that no part of a product, and no product of parts, leaves it.
 _LEAST, _LARGEST = 2.0**-900, 2.0**990

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
-from deuteron.interpreter.gamma_and_error import PI, erfcx, lgamma, normcdf, tgamma
+from deuteron.interpreter.numerics.gamma_and_error import PI, erfcx, lgamma, normcdf, tgamma
 
 _DIGITS = 70
 _EULER = Decimal(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deuteron.interpreter.fused import two_product
+from deuteron.interpreter.numerics.fused import two_product
 
 
 def norm(*x: np.ndarray) -> np.ndarray:

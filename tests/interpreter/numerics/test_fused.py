@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deuteron.interpreter.fused import fused_multiply_add
-from deuteron.interpreter.rounding import round_exactly
+from deuteron.interpreter.numerics.fused import fused_multiply_add
+from deuteron.interpreter.numerics.rounding import round_exactly
 
 # Near both ends the halves of an operand, or parts of the product, leave the range.
 CASES = {
