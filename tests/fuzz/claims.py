@@ -29,9 +29,9 @@ from deuteron.analysis.axis.ranges import most_programs
 from deuteron.interpreter.allocation import Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.executor import Executor, kernel_of
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.types import (
     bit_width_of,
     byte_width_of,

@@ -26,8 +26,8 @@ import numpy as np
 
 from deuteron.errors import DeuteronError, UsageError
 from deuteron.frontend import lower_function
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
+from deuteron.ir.rule_table import Rule
 from tests.fuzz.case import Argument, Case
 from tests.fuzz.oracle import RUNS, Expected, expect
 from tests.fuzz.overlapping import Overlapping, difference_between

@@ -25,8 +25,8 @@ from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.executor import Executor, kernel_of
 from deuteron.interpreter.memory import block_lanes
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.types import is_float

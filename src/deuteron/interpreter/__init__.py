@@ -11,7 +11,7 @@ Programs run one at a time, x fastest, so that a debugger and `print` work. Ever
     provenance.py      the argument that a pointer was computed from
     values.py          NumPy dtypes of values, rounding to narrow floats
     numerics/          formats of floats, and functions that NumPy lacks
-    rules.py           all rules; rule_table.py: what a table of rules is
+    rules.py           all rules, and what one takes and gives
     program.py memory.py atomic.py shape.py reduce.py dot.py convert.py arithmetic.py math.py debug.py control_flow.py
                        the rules, one file per op family
 """

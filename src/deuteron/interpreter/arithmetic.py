@@ -14,10 +14,10 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
-from deuteron.interpreter.rule_table import Rule, RuleTable
 from deuteron.interpreter.values import as_dtype, as_signed, as_unsigned, dtype_of, round_float, value_of
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
 from deuteron.ir.casts import RemFOp
+from deuteron.ir.rule_table import Rule, RuleTable
 from deuteron.ir.types import shape_of
 
 RULES = RuleTable()

@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 
 from deuteron.interpreter.arithmetic import signed, unsigned
 from deuteron.interpreter.memory import active_lanes, gather, load_lanes, resolve, scatter, store
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import from_storage, round_float, storage_dtype_of, to_storage
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.types import is_float
 

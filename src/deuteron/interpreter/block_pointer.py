@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from deuteron.interpreter.described import Described
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp
 
 RULES = RuleTable()

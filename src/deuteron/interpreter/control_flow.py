@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from deuteron.errors import IRError
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.function import CallOp, functions_in
 
 RULES = RuleTable()

@@ -10,7 +10,6 @@ import numpy as np
 from xdsl.dialects import arith
 
 from deuteron.interpreter.numerics.formats import FORMATS
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import (
     as_dtype,
     as_signed,
@@ -22,6 +21,7 @@ from deuteron.interpreter.values import (
     to_storage,
 )
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, FPToSIOp, FPToUIOp, SIToFPOp, TruncIOp, UIToFPOp
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp, IntToPtrOp, PtrToIntOp, RoundingMode
 from deuteron.ir.types import bit_width_of, element_type_of
 

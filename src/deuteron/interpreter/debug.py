@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from deuteron.errors import AssertionFailure
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_signed, as_unsigned, to_storage
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_float, is_pointer

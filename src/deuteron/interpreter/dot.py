@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import round_float
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.dot import DotOp, DotScaledOp, ScaledFormat, ScaledOperand
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f32, i8, is_float
 

@@ -22,10 +22,10 @@ from deuteron.interpreter.allocation import Buffer, Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.needed import needed_ops
 from deuteron.interpreter.provenance import source_argument
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.interpreter.turns import Pause, ProgramId, run_in_turns
 from deuteron.ir.location import from_attribute
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.function import FuncOp, functions_in
 
 

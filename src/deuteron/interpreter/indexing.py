@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deuteron.errors import MemoryAccessError
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.types import shape_of
 

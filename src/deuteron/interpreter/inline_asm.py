@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deuteron.interpreter.assembly.translation import as_block
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 
 RULES = RuleTable()

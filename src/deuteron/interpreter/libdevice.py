@@ -16,8 +16,8 @@ from deuteron.errors import CompilationError
 from deuteron.interpreter.math import count_ones, leading_zeros, round_half_away, trailing_zeros
 from deuteron.interpreter.numerics import norms, special_functions
 from deuteron.interpreter.numerics.rounding import ROUNDED, float_to_integer
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_unsigned, dtype_of
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.language.extern import PREFIX
 from deuteron.language.extra.libdevice import SYMBOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deuteron.interpreter.region import function_of
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 
 RULES = RuleTable()

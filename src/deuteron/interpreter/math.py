@@ -14,8 +14,8 @@ from xdsl.dialects import math as math_dialect
 
 from deuteron.interpreter.arithmetic import multiply_high_unsigned, unsigned
 from deuteron.interpreter.numerics.fused import fused_multiply_add, multiply_add_to_odd
-from deuteron.interpreter.rule_table import Rule, RuleTable
 from deuteron.interpreter.values import as_dtype, as_unsigned, round_float
+from deuteron.ir.rule_table import Rule, RuleTable
 from deuteron.ir.tt.convert import ClampFOp, MulHiUIOp, PreciseDivFOp, PreciseSqrtOp, PropagateNan
 
 RULES = RuleTable()

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, SSAValue
 from deuteron.errors import MemoryAccessError
 from deuteron.interpreter.allocation import BadAccess, Piece
 from deuteron.interpreter.described import Described
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_signed, from_storage, storage_dtype_of, to_storage
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp, checked_axes
 from deuteron.ir.types import byte_width_of, pointee_of, shape_of
 

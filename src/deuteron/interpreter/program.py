@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp, GlobalTimerOp
 
 RULES = RuleTable()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.interpreter.region import Tiles, function_of
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 
 RULES = RuleTable()

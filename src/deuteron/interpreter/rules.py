@@ -1,4 +1,9 @@
-"""All rules of the interpreter."""
+"""All rules of the interpreter.
+
+A rule takes the executor, the op and the values of its operands. It returns the value of the op's only result, a tuple
+of values where there are several, or None. It never changes a value in place, and it takes shapes from the values
+rather than from the op's types wherever it may stand in the region of a reduction, which runs on whole tiles at once.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ from deuteron.interpreter import (
     shape,
     tensor_descriptor,
 )
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 
 RULES = RuleTable(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.shape import (
     BroadcastOp,
     CatOp,

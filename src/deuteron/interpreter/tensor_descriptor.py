@@ -12,8 +12,8 @@ from deuteron.errors import MemoryAccessError
 from deuteron.interpreter.atomic import combine_lanes
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.memory import active_lanes, gather, padding, resolve, scatter
-from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import from_storage, storage_dtype_of, to_storage
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.ir.tt.descriptor import (
     DescriptorGatherOp,

@@ -24,8 +24,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
+from deuteron.ir.rule_table import Rule
 from tests.fuzz.perturb.along_axis import AlongAxis
 from tests.fuzz.perturb.dots import Dots
 from tests.fuzz.perturb.floats import Floats

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from deuteron.interpreter.reduce import axis_first, combiner
-from deuteron.interpreter.rule_table import Rule
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from tests.fuzz.perturb.noise import Noise, Wrappers
 

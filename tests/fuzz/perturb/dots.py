@@ -7,7 +7,7 @@ from xdsl.dialects.arith import AddfOp
 from xdsl.ir import SSAValue
 
 from deuteron.interpreter.dot import scaled_operands
-from deuteron.interpreter.rule_table import Rule
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.dot import DotOp, DotScaledOp, ScaledFormat
 from deuteron.ir.types import bf16, element_type_of, f8e5m2, f32, is_float
 from tests.fuzz.exactness import (

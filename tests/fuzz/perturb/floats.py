@@ -12,9 +12,9 @@ from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from deuteron.interpreter.libdevice import is_exact
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.values import dtype_of
 from deuteron.ir import casts
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.types import element_type_of, f32, f64, is_float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects import arith
 
-from deuteron.interpreter.rule_table import Rule
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.types import bit_width_of
 from tests.fuzz.perturb.noise import Noise, Wrappers
 

@@ -8,8 +8,8 @@ from deuteron.interpreter import tensor_descriptor
 from deuteron.interpreter.atomic import combine_lanes
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.memory import block_lanes
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.values import dtype_of, round_float
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.descriptor import (
     DescriptorReduceKind,

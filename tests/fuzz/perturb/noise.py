@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Operation
 
-from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.values import dtype_of, round_float
+from deuteron.ir.rule_table import Rule
 from deuteron.ir.types import element_type_of, f64
 from tests.fuzz.exactness import LEAST, MANTISSA, wider
 

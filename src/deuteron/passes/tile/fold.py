@@ -16,13 +16,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 from deuteron.passes.tile.folding import arithmetic, control_flow, memory, shape
-from deuteron.passes.tile.folding.fold_table import FoldTable
 
-FOLDS = FoldTable({**arithmetic.FOLDS, **shape.FOLDS, **memory.FOLDS, **control_flow.FOLDS})
+FOLDS = RuleTable({**arithmetic.FOLDS, **shape.FOLDS, **memory.FOLDS, **control_flow.FOLDS})
 
 
 def _fold_block(block: Block) -> None:

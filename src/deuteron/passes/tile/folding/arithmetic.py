@@ -17,12 +17,12 @@ from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.ir import casts
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value, has_constants
 from deuteron.ir.builder import Builder
+from deuteron.ir.rule_table import Rule, RuleTable
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp, MulHiUIOp
 from deuteron.ir.types import bit_width_of, is_pointer, is_tile
 from deuteron.passes.tile.folding.exact import exact
-from deuteron.passes.tile.folding.fold_table import FoldRule, FoldTable
 
-FOLDS = FoldTable()
+FOLDS = RuleTable()
 
 # Of "lt", "le", with the operands exchanged.
 _OF_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -62,7 +62,7 @@ def _is_all_ones(value: SSAValue) -> bool:
     return constant_value(value) == (1 if bit_width_of(value.type) == 1 else -1)
 
 
-def _commuted(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) -> FoldRule:
+def _commuted(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) -> Rule:
     """A rule that looks at a constant on either side: `fold(op, variable, constant)`."""
 
     def rule(op: Operation) -> Folded:
@@ -72,7 +72,7 @@ def _commuted(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) -> FoldRu
     return rule
 
 
-def _with_constant_rhs(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) -> FoldRule:
+def _with_constant_rhs(fold: Callable[[Operation, SSAValue, SSAValue], Folded]) -> Rule:
     """A rule that looks at a constant on the right: `fold(op, lhs, rhs)`."""
     return lambda op: fold_constants(op) or fold(op, *op.operands)
 

@@ -13,10 +13,10 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.rule_table import RuleTable
 from deuteron.passes.rewrite import inline_block
-from deuteron.passes.tile.folding.fold_table import FoldTable
 
-FOLDS = FoldTable()
+FOLDS = RuleTable()
 
 Folded = Sequence[SSAValue] | None
 

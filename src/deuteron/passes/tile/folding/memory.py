@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
 from deuteron.ir.types import i32
-from deuteron.passes.tile.folding.fold_table import FoldTable
 
-FOLDS = FoldTable()
+FOLDS = RuleTable()
 
 Folded = Sequence[SSAValue] | None
 

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.shape import (
     BroadcastOp,
     ExpandDimsOp,
@@ -20,9 +21,8 @@ from deuteron.ir.tt.shape import (
     UnsplatOp,
 )
 from deuteron.ir.types import shape_of
-from deuteron.passes.tile.folding.fold_table import FoldTable
 
-FOLDS = FoldTable()
+FOLDS = RuleTable()
 
 Folded = Sequence[SSAValue] | None
 

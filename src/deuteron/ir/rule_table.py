@@ -1,4 +1,4 @@
-"""A table of interpreter rules, one for each op.
+"""A table of rules, one for each op: what the interpreter computes for it, what it folds to.
 
     RULES = RuleTable()
 
@@ -6,9 +6,7 @@
     def splat(ctx, op, src):
         return np.broadcast_to(src, shape_of(op.result.type))
 
-A rule takes the executor, the op and the values of its operands. It returns the value of the op's only result, a tuple
-of values where there are several, or None. It never changes a value in place, and it takes shapes from the values
-rather than from the op's types wherever it may stand in the region of a reduction, which runs on whole tiles at once.
+What a rule takes and gives is said where its table is read (interpreter/rules.py, passes/tile/folding).
 """
 
 from __future__ import annotations
