@@ -134,6 +134,19 @@ class Arithmetic:
     def fneg(self, a: Value) -> Value:
         return self._emit(a.type, f"fneg {a.type} {a.text}")
 
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a * b + c, rounded once; a call of libm where the processor has no such instruction."""
+        return self.intrinsic("llvm.fma", a.type, a, b, c)
+
+    def sqrt(self, a: Value) -> Value:
+        return self.intrinsic("llvm.sqrt", a.type, a)
+
+    def fabs(self, a: Value) -> Value:
+        return self.intrinsic("llvm.fabs", a.type, a)
+
+    def copysign(self, a: Value, sign: Value) -> Value:
+        return self.intrinsic("llvm.copysign", a.type, a, sign)
+
     def icmp(self, predicate: str, a: Value, b: Value) -> Value:
         return self._emit(like(a.type, "i1"), f"icmp {predicate} {a.type} {a.text}, {b.text}")
 

@@ -192,7 +192,7 @@ def truncate_to_f32(b: Builder, x: Value) -> Value:
 
 def _step_back(b: Builder, bits: Value, rounded: Value, x: Value) -> Value:
     """The bits of a float, or of the one next towards zero where it was rounded up in magnitude from x."""
-    magnitude, limit = b.intrinsic("llvm.fabs", x.type, rounded), b.intrinsic("llvm.fabs", x.type, x)
+    magnitude, limit = b.fabs(rounded), b.fabs(x)
     return b.sub(bits, b.zext(b.fcmp("ogt", magnitude, limit), bits.type))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.exponentials import exp_of_limited
-from deuteron.backend.math.polynomial import FLOAT, Float, at_most, evaluate, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.polynomial import FLOAT, Float, at_most, evaluate, fused, number
 
 _E_FLOAT = (
     0.12837916612625122,
@@ -73,13 +73,13 @@ _G_DOUBLE = (
 
 def erf(b: Builder, x: Value) -> Value:
     is_float = Float.of(x) is FLOAT
-    a = magnitude(b, x)
+    a = b.fabs(x)
     small = erf_of_small(b, x)
     limited = at_most(b, a, 3.95 if is_float else 5.95)
     exponent = b.fneg(evaluate(b, limited, _G_FLOAT if is_float else _G_DOUBLE))
     large = b.fsub(number(x, 1.0), exp_of_limited(b, exponent), flags="")
     is_large = b.fcmp("oge", a, number(x, 1.0))  # false for NaN, which the exponential would lose
-    return b.select(is_large, with_sign_of(b, large, x), small)
+    return b.select(is_large, b.copysign(large, x), small)
 
 
 def erf_of_small(b: Builder, x: Value) -> Value:

@@ -28,9 +28,7 @@ from deuteron.backend.math.polynomial import (
     bits_of,
     evaluate,
     fused,
-    magnitude,
     number,
-    with_sign_of,
 )
 
 LOG2_E = 1.4426950408889634
@@ -169,14 +167,14 @@ def _exp2(b: Builder, x: Value) -> Value:
 
 
 def tanh(b: Builder, x: Value) -> Value:
-    doubled = at_most(b, magnitude(b, x), constants_of(x).tanh_limit)
+    doubled = at_most(b, b.fabs(x), constants_of(x).tanh_limit)
     doubled = b.fadd(doubled, doubled, flags="")
     n, shifted = _round(b, doubled, LOG2_E)
     power = _scale_normal(b, number(x, 1.0), shifted)
     rest = b.fsub(power, number(x, 1.0), flags="")
     m = fused(b, power, _expm1_polynomial(b, _reduce(b, doubled, n)), rest)
     y = b.fdiv(m, b.fadd(m, number(x, 2.0), flags=""), flags="")
-    return with_sign_of(b, y, x)
+    return b.copysign(y, x)
 
 
 def exp_of_limited(b: Builder, x: Value) -> Value:

@@ -77,8 +77,8 @@ def _near_quadrant(b: Builder, x: Value, first_quadrant: int) -> Value:
     r, n = replace_large(b, x, _near_small, _LARGE, _near_large)
     square = _mul(b, r, r)
     # 0.0 is added so that what is multiplied with a zero has no sign
-    sine = _fma(b, r, _fma(b, square, evaluate(b, square, _SIN), number(r, 0.0)), r)
-    cosine = _fma(b, square, evaluate(b, square, (-0.5, *_COS)), number(r, 1.0))
+    sine = b.fma(r, b.fma(square, evaluate(b, square, _SIN), number(r, 0.0)), r)
+    cosine = b.fma(square, evaluate(b, square, (-0.5, *_COS)), number(r, 1.0))
     return _turned(b, sine, cosine, b.add(n, const(n.type, first_quadrant)))
 
 
@@ -91,15 +91,15 @@ def _turned(b: Builder, sine: Value, cosine: Value, n: Value) -> Value:
 
 def _sine(b: Builder, r: Value, rest: Value, square: Value) -> Value:
     cube = _mul(b, r, square)
-    return _add(b, r, _fma(b, cube, evaluate(b, square, _SIN), rest))
+    return _add(b, r, b.fma(cube, evaluate(b, square, _SIN), rest))
 
 
 def _cosine(b: Builder, r: Value, rest: Value, square: Value) -> Value:
     """1 - r**2 / 2 with what its rounding loses, and -r rest, added to what follows."""
     one, half = number(r, 1.0), _mul(b, square, number(r, 0.5))
     main = _sub(b, one, half)
-    lost = _fma(b, b.fneg(r), rest, _sub(b, _sub(b, one, main), half))
-    return _add(b, main, _fma(b, _mul(b, square, square), evaluate(b, square, _COS), lost))
+    lost = b.fma(b.fneg(r), rest, _sub(b, _sub(b, one, main), half))
+    return _add(b, main, b.fma(_mul(b, square, square), evaluate(b, square, _COS), lost))
 
 
 def reduce_angle(b: Builder, x: Value) -> Reduced:
@@ -123,13 +123,13 @@ def _near_small(b: Builder, x: Value) -> list[Value]:
     shifted, whole = _quarter_turns(b, x)
     r, minus = x, b.fneg(whole)
     for part in _PI_OVER_2:
-        r = _fma(b, minus, number(x, part), r)
+        r = b.fma(minus, number(x, part), r)
     return [r, bits_of(b, shifted)]
 
 
 def _quarter_turns(b: Builder, x: Value) -> tuple[Value, Value]:
     """How many, in the low bits of a float, and as a float."""
-    shifted = _fma(b, x, number(x, _TWO_OVER_PI), number(x, FLOAT.rounder))
+    shifted = b.fma(x, number(x, _TWO_OVER_PI), number(x, FLOAT.rounder))
     return shifted, _sub(b, shifted, number(x, FLOAT.rounder))
 
 
@@ -137,13 +137,13 @@ def _reduce_small(b: Builder, x: Value) -> Reduced:
     shifted, whole = _quarter_turns(b, x)
     first, second, third = (number(x, part) for part in _PI_OVER_2)
     minus = b.fneg(whole)
-    exact = _fma(b, minus, first, x)
+    exact = b.fma(minus, first, x)
     product = _mul(b, minus, second)
-    lost_product = _fma(b, minus, second, b.fneg(product))
+    lost_product = b.fma(minus, second, b.fneg(product))
     r = _add(b, exact, product)
     seen = _sub(b, r, exact)
     lost = _add(b, _sub(b, exact, _sub(b, r, seen)), _sub(b, product, seen))
-    return r, _fma(b, minus, third, _add(b, lost, lost_product)), bits_of(b, shifted)
+    return r, b.fma(minus, third, _add(b, lost, lost_product)), bits_of(b, shifted)
 
 
 def _define(module: Module) -> None:
@@ -190,12 +190,8 @@ def _angle(b: Builder, fraction: Value) -> tuple[Value, Value]:
     low = b.sitofp(b.sub(fraction, b.fptosi(high, "i64")), "float")
     tau, rest_of_tau = (const("float", part * 2.0**-64) for part in _TAU)
     r = _mul(b, high, tau)
-    rest = _fma(b, high, tau, b.fneg(r))
-    return r, _fma(b, low, tau, _fma(b, high, rest_of_tau, rest))
-
-
-def _fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
-    return b.intrinsic("llvm.fma", x.type, x, y, z)
+    rest = b.fma(high, tau, b.fneg(r))
+    return r, b.fma(low, tau, b.fma(high, rest_of_tau, rest))
 
 
 def _mul(b: Builder, x: Value, y: Value) -> Value:

@@ -27,12 +27,8 @@ def precise_divide(b: Builder, x: Value, y: Value) -> Value:
     return b.fdiv(x, y, flags="")
 
 
-def precise_sqrt(b: Builder, x: Value) -> Value:
-    return b.intrinsic("llvm.sqrt", x.type, x)
-
-
 def precise_rsqrt(b: Builder, x: Value) -> Value:
-    return b.fdiv(const(x.type, 1.0), precise_sqrt(b, x), flags="")
+    return b.fdiv(const(x.type, 1.0), b.sqrt(x), flags="")
 
 
 OPERATORS = frozenset({"divide", "remainder"})
@@ -45,7 +41,7 @@ FUNCTIONS: dict[str, Emit] = {
     "cos": cos,
     "tanh": tanh,
     "erf": erf,
-    "sqrt": precise_sqrt,
+    "sqrt": Builder.sqrt,
     "rsqrt": precise_rsqrt,
     "divide": precise_divide,
     "remainder": remainder,

@@ -81,11 +81,3 @@ def at_least(b: Builder, x: Value, limit: float) -> Value:
     """max(x, limit), NaN where x is."""
     bound = number(x, limit)
     return b.select(b.fcmp("ogt", bound, x), bound, x)
-
-
-def magnitude(b: Builder, x: Value) -> Value:
-    return b.intrinsic("llvm.fabs", x.type, x)
-
-
-def with_sign_of(b: Builder, x: Value, sign: Value) -> Value:
-    return b.intrinsic("llvm.copysign", x.type, x, sign)

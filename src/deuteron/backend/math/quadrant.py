@@ -21,7 +21,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, array_const, byte_width, const, element, width
 from deuteron.backend.math.number import FloatUnit, Number
 from deuteron.backend.math.pair import Pair, quick_sum
-from deuteron.backend.math.polynomial import magnitude, number
+from deuteron.backend.math.polynomial import number
 from deuteron.backend.math.vectors import any_lane
 
 Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
@@ -46,7 +46,7 @@ _WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 64 * (i + 1)) & ((1 << 64) - 1) 
 
 def replace_large(b: Builder, x: Value, reduce_small: Reduce, limit: float, reduce_large: Reduce) -> Sequence[Value]:
     """r, its rest and n of angles, one way below the limit and another one, lane by lane, from it on."""
-    is_large = b.fcmp("oge", magnitude(b, x), number(x, limit))
+    is_large = b.fcmp("oge", b.fabs(x), number(x, limit))
     if width(x.type) == 1:
         with b.if_(is_large, "large_angle") as branch:
             branch.yield_(*reduce_large(b, x))
@@ -91,7 +91,7 @@ def _replace_few_lanes(
 ) -> list[Value]:
     made = list(reduced)
     for index, (angle, *small) in enumerate(zip(*(_lanes(b, value) for value in (x, *reduced)), strict=True)):
-        with b.if_(b.fcmp("oge", magnitude(b, angle), number(angle, limit)), "large_lane") as branch:
+        with b.if_(b.fcmp("oge", b.fabs(angle), number(angle, limit)), "large_lane") as branch:
             branch.yield_(*reduce_large(b, angle))
             branch.otherwise()
             branch.yield_(*small)
@@ -110,7 +110,7 @@ def _define_lanes(module: Module, name: str, result: str, types: list[str], limi
     with b.loop(const("i64", 0), const("i64", width(types[0])), const("i64", 1), hint="lane") as loop:
         angle, *others = (b.gep(type, place, loop.index) for type, place in zip(lane_types, places, strict=True))
         x = b.load(lane_types[0], angle)
-        with b.if_(b.fcmp("oge", magnitude(b, x), number(x, limit)), "large_lane"):
+        with b.if_(b.fcmp("oge", b.fabs(x), number(x, limit)), "large_lane"):
             for value, place in zip(reduce_large(b, x), others, strict=True):
                 b.store(value, place)
     made = Value(result, "poison")

@@ -43,13 +43,13 @@ def remainder(b: Builder, x: Value, y: Value, divides: bool = False) -> Value:
     """x - trunc(x / y) * y; with the sign of x. `divides`: doubles, and fuses multiply-adds."""
     if not divides:
         return _by_mantissas(b, x, y)
-    size, unit = (_widened(b, b.intrinsic("llvm.fabs", value.type, value)) for value in (x, y))
+    size, unit = (_widened(b, b.fabs(value)) for value in (x, y))
     with b.if_(_any_far(b, size, unit), "far") as branch:
         branch.yield_(_by_mantissas(b, x, y))
         branch.otherwise()
         rest = _by_division(b, size, unit)
         rest = rest if rest.type == x.type else b.fptrunc(rest, x.type)
-        branch.yield_(b.intrinsic("llvm.copysign", x.type, rest, x))
+        branch.yield_(b.copysign(rest, x))
     return branch.results[0]
 
 
@@ -68,7 +68,7 @@ def _any_far(b: Builder, size: Value, unit: Value) -> Value:
 def _by_division(b: Builder, size: Value, unit: Value) -> Value:
     """Of magnitudes. An infinite unit leaves all of a finite size."""
     whole = b.intrinsic("llvm.trunc", size.type, b.fdiv(size, unit, flags=""))
-    rest = b.intrinsic("llvm.fma", size.type, b.fneg(whole), unit, size)
+    rest = b.fma(b.fneg(whole), unit, size)
     rest = b.select(b.fcmp("olt", rest, const(rest.type, 0.0)), b.fadd(rest, unit, flags=""), rest)
     return b.select(b.fcmp("olt", size, unit), size, rest)
 
@@ -97,7 +97,7 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
     ax, ay = (_magnitude(b, value, layout) for value in (x, y))
     infinity = const("i64", layout.infinity)
     magnitude = _float(b, _magnitude_remainder(b, ax, ay, layout), layout, x.type)
-    signed = b.intrinsic("llvm.copysign", x.type, magnitude, x)
+    signed = b.copysign(magnitude, x)
     result = b.select(b.icmp("ult", ax, ay), x, signed)
     undefined = b.or_(b.icmp("uge", ax, infinity), b.icmp("eq", ay, const("i64", 0)))
     undefined = b.or_(undefined, b.icmp("ugt", ay, infinity))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like
-from deuteron.backend.math.polynomial import bits_of, evaluate, fused, number, with_sign_of
+from deuteron.backend.math.polynomial import bits_of, evaluate, fused, number
 from deuteron.backend.math.quadrant import reduce_large, replace_large
 
 _TWO_OVER_PI = 0.6366197723675814
@@ -70,7 +70,7 @@ def _of_quadrant(b: Builder, x: Value, first_quadrant: int) -> Value:
 
 def _sine(b: Builder, r: Value, rest: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
     y = b.fadd(r, fused(b, b.fmul(r, square, flags=""), evaluate(b, square, coefficients), rest), flags="")
-    return with_sign_of(b, y, r)  # of a zero it would be lost
+    return b.copysign(y, r)  # of a zero it would be lost
 
 
 def _cosine(b: Builder, r: Value, rest: Value, square: Value, coefficients: tuple[float, ...]) -> Value:

@@ -15,7 +15,7 @@ import math
 from deuteron.backend.cpu.math.pieces import looked_up
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
-from deuteron.backend.math.polynomial import FLOAT, bits_of, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.polynomial import FLOAT, bits_of, fused, number
 
 _STEP = 33 / 1024  # of which all multiples are floats, and the last one is 0.999
 _HALF_PI = (1.5707963705062866, -4.371139000186241e-08)
@@ -34,7 +34,7 @@ _WHOLE, _REST, *_COEFFICIENTS = zip(*(_piece(n * _STEP) for n in range(32)), str
 
 def atan(b: Builder, x: Value) -> Value:
     """Of 16 lanes."""
-    size = magnitude(b, x)
+    size = b.fabs(x)
     is_large = b.fcmp("ogt", size, number(x, 1.0))
     z = b.select(is_large, b.fdiv(number(x, 1.0), size, flags=""), size)
     rounder = number(x, FLOAT.rounder)
@@ -42,7 +42,7 @@ def atan(b: Builder, x: Value) -> Value:
     t = fused(b, b.fsub(shifted, rounder, flags=""), number(x, -_STEP), z)
     small = _evaluate(b, bits_of(b, shifted), t)
     large = b.fsub(number(x, _HALF_PI[0]), b.fsub(small, number(x, _HALF_PI[1]), flags=""), flags="")
-    return with_sign_of(b, b.select(is_large, large, small), x)
+    return b.copysign(b.select(is_large, large, small), x)
 
 
 def _evaluate(b: Builder, places: Value, t: Value) -> Value:

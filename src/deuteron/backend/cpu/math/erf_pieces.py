@@ -15,7 +15,7 @@ from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math import error_function
-from deuteron.backend.math.polynomial import FLOAT, at_most, bits_of, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.polynomial import FLOAT, at_most, bits_of, fused, number
 
 _STEP = 65 / 512  # of which all multiples are floats
 _LARGEST = 3.99  # within the last piece
@@ -64,8 +64,8 @@ def erf(b: Builder, x: Value, target: CPUTarget) -> Value:
 
 
 def _erf(b: Builder, x: Value) -> Value:
-    a = at_most(b, magnitude(b, x), _LARGEST)
+    a = at_most(b, b.fabs(x), _LARGEST)
     rounder = number(x, FLOAT.rounder)
     shifted = fused(b, a, number(x, 1 / _STEP), rounder)
     t = fused(b, b.fsub(shifted, rounder, flags=""), number(x, -_STEP), a)
-    return with_sign_of(b, evaluate_piece(b, bits_of(b, shifted), t, tuple(zip(*_PIECES, strict=True))), x)
+    return b.copysign(evaluate_piece(b, bits_of(b, shifted), t, tuple(zip(*_PIECES, strict=True))), x)

@@ -16,21 +16,13 @@ from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.error_function import erf
 from deuteron.backend.math.exponentials import exp2_or_zero, exp_or_zero, tanh
 from deuteron.backend.math.logarithms import log, log2
-from deuteron.backend.math.polynomial import Float, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.polynomial import Float, fused, number
 from deuteron.backend.math.trigonometry import cos, sin
-
-
-def sqrt(b: Builder, x: Value) -> Value:
-    return b.intrinsic("llvm.sqrt", x.type, x)
 
 
 def rsqrt(b: Builder, x: Value) -> Value:
     """1 / sqrt(x), each of the two rounded: 1 ulp at most; the CPU's own estimate has 12 bits."""
-    return b.fdiv(number(x, 1.0), sqrt(b, x), flags="")
-
-
-def absolute(b: Builder, x: Value) -> Value:
-    return b.intrinsic("llvm.fabs", x.type, x)
+    return b.fdiv(number(x, 1.0), b.sqrt(x), flags="")
 
 
 def floor(b: Builder, x: Value, rounds: bool) -> Value:
@@ -39,7 +31,7 @@ def floor(b: Builder, x: Value, rounds: bool) -> Value:
         return b.intrinsic("llvm.floor", x.type, x)
     nearest = _round(b, x)
     lower = b.fsub(nearest, number(x, 1.0), flags="")
-    return with_sign_of(b, b.select(b.fcmp("ogt", nearest, x), lower, nearest), x)
+    return b.copysign(b.select(b.fcmp("ogt", nearest, x), lower, nearest), x)
 
 
 def ceil(b: Builder, x: Value, rounds: bool) -> Value:
@@ -48,7 +40,7 @@ def ceil(b: Builder, x: Value, rounds: bool) -> Value:
         return b.intrinsic("llvm.ceil", x.type, x)
     nearest = _round(b, x)
     upper = b.fadd(nearest, number(x, 1.0), flags="")
-    return with_sign_of(b, b.select(b.fcmp("olt", nearest, x), upper, nearest), x)
+    return b.copysign(b.select(b.fcmp("olt", nearest, x), upper, nearest), x)
 
 
 def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
@@ -59,8 +51,8 @@ def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
 def _round(b: Builder, x: Value) -> Value:
     """To a whole number; what is so large that it is one stays."""
     limit = number(x, 2.0 ** Float.of(x).mantissa_bits)
-    shifted = b.fsub(b.fadd(magnitude(b, x), limit, flags=""), limit, flags="")
-    return b.select(b.fcmp("olt", magnitude(b, x), limit), with_sign_of(b, shifted, x), x)
+    shifted = b.fsub(b.fadd(b.fabs(x), limit, flags=""), limit, flags="")
+    return b.select(b.fcmp("olt", b.fabs(x), limit), b.copysign(shifted, x), x)
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
@@ -72,6 +64,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "cos": cos,
     "tanh": tanh,
     "erf": erf,
-    "sqrt": sqrt,
+    "sqrt": Builder.sqrt,
     "rsqrt": rsqrt,
 }

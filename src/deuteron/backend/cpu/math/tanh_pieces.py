@@ -14,7 +14,7 @@ from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math import exponentials
-from deuteron.backend.math.polynomial import at_least, at_most, bits_of, magnitude, with_sign_of
+from deuteron.backend.math.polynomial import at_least, at_most, bits_of
 
 _SMALLEST, _LARGEST = 0.11, 15.9  # of the first piece, whose centre is 0, and of the last one
 _DROPPED_BITS = 21
@@ -63,9 +63,9 @@ def tanh(b: Builder, x: Value, target: CPUTarget) -> Value:
 
 
 def _tanh(b: Builder, x: Value) -> Value:
-    a = at_most(b, magnitude(b, x), _LARGEST)
+    a = at_most(b, b.fabs(x), _LARGEST)
     bits = bits_of(b, at_least(b, a, _SMALLEST))
     places = b.lshr(bits, const(bits.type, _DROPPED_BITS))
     centre, *columns = zip(*_PIECES, strict=True)
     t = b.fsub(a, looked_up(b, places, centre), flags="")
-    return with_sign_of(b, evaluate_piece(b, places, t, columns), x)
+    return b.copysign(evaluate_piece(b, places, t, columns), x)

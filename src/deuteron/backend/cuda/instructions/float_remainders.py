@@ -19,9 +19,9 @@ def remainder(b: Builder, x: Value, y: Value) -> Value:
     """x - trunc(x / y) * y; with the sign of x."""
     if x.type == "double":
         return exact.remainder(b, x, y, divides=True)
-    size, unit = (b.intrinsic("llvm.fabs", value.type, value) for value in (x, y))
+    size, unit = (b.fabs(value) for value in (x, y))
     with b.if_(_is_near(b, size, unit), "near") as branch:
-        branch.yield_(b.intrinsic("llvm.copysign", x.type, _by_reciprocal(b, size, unit), x))
+        branch.yield_(b.copysign(_by_reciprocal(b, size, unit), x))
         branch.otherwise()
         branch.yield_(exact.remainder(b, x, y))
     return branch.results[0]
@@ -36,5 +36,5 @@ def _is_near(b: Builder, size: Value, unit: Value) -> Value:
 def _by_reciprocal(b: Builder, size: Value, unit: Value) -> Value:
     inverse = b.fmul(b.call("float", "llvm.nvvm.rcp.approx.ftz.f", unit), const("float", _ENLARGED), flags="")
     quotient = b.intrinsic("llvm.trunc", "float", b.fmul(size, inverse, flags=""))
-    rest = b.intrinsic("llvm.fma", "float", b.fneg(quotient), unit, size)
+    rest = b.fma(b.fneg(quotient), unit, size)
     return b.select(b.fcmp("olt", rest, const("float", 0.0)), b.fadd(rest, unit, flags=""), rest)

@@ -23,7 +23,7 @@ from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math import functions, logarithms
 from deuteron.backend.math.exponentials import LOG2_E
 from deuteron.backend.math.float_trigonometry import near_cos, near_sin
-from deuteron.backend.math.functions import Emit, precise_divide, precise_rsqrt, precise_sqrt
+from deuteron.backend.math.functions import Emit, precise_divide, precise_rsqrt
 from deuteron.backend.math.number import FloatUnit, Number
 
 
@@ -42,7 +42,7 @@ def _exponentials(instruction: str) -> dict[str, Emit]:
 
 
 def fast_sqrt(b: Builder, x: Value) -> Value:
-    return precise_sqrt(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.sqrt.approx.f", x)
+    return b.sqrt(x) if x.type == "double" else b.call("float", "llvm.nvvm.sqrt.approx.f", x)
 
 
 def fast_rsqrt(b: Builder, x: Value) -> Value:

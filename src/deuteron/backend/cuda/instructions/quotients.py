@@ -16,7 +16,7 @@ def near_quotient(b: Builder, x: Value, y: Value) -> Value:
     """x times the reciprocal of y, and what that lacks once more times the reciprocal."""
     inverse = _double_reciprocal(b, y) if y.type == "double" else b.call("float", "llvm.nvvm.rcp.approx.ftz.f", y)
     first = b.fmul(x, inverse, flags="")
-    return _fused(b, _fused(b, b.fneg(first), y, x), inverse, first)
+    return b.fma(b.fma(b.fneg(first), y, x), inverse, first)
 
 
 def near_root(b: Builder, x: Value) -> Value:
@@ -26,7 +26,7 @@ def near_root(b: Builder, x: Value) -> Value:
     inverse = _double_inverse_root(b, x)
     first = b.fmul(x, inverse, flags="")
     half = b.fmul(inverse, const("double", 0.5), flags="")
-    root = _fused(b, _fused(b, b.fneg(first), first, x), half, first)
+    root = b.fma(b.fma(b.fneg(first), first, x), half, first)
     return b.select(b.fcmp("oeq", x, const("double", 0.0)), x, root)
 
 
@@ -34,18 +34,14 @@ def _double_reciprocal(b: Builder, y: Value) -> Value:
     """From 20 bits on, which each step doubles."""
     inverse = b.call("double", "llvm.nvvm.rcp.approx.ftz.d", y)
     for _ in range(2):
-        lacking = _fused(b, b.fneg(y), inverse, const("double", 1.0))
-        inverse = _fused(b, inverse, lacking, inverse)
+        lacking = b.fma(b.fneg(y), inverse, const("double", 1.0))
+        inverse = b.fma(inverse, lacking, inverse)
     return inverse
 
 
 def _double_inverse_root(b: Builder, x: Value) -> Value:
     """From 20 bits on, which a step of the third order triples."""
     inverse = b.call("double", "llvm.nvvm.rsqrt.approx.ftz.d", x)
-    lacking = _fused(b, b.fneg(b.fmul(x, inverse, flags="")), inverse, const("double", 1.0))
-    series = _fused(b, lacking, const("double", 0.375), const("double", 0.5))
-    return _fused(b, b.fmul(inverse, lacking, flags=""), series, inverse)
-
-
-def _fused(b: Builder, x: Value, y: Value, z: Value) -> Value:
-    return b.intrinsic("llvm.fma", x.type, x, y, z)
+    lacking = b.fma(b.fneg(b.fmul(x, inverse, flags="")), inverse, const("double", 1.0))
+    series = b.fma(lacking, const("double", 0.375), const("double", 0.5))
+    return b.fma(b.fmul(inverse, lacking, flags=""), series, inverse)

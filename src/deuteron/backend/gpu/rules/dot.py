@@ -131,7 +131,7 @@ def _widened(ctx: Context, tile: Fragment, operand: SSAValue, type: str) -> Frag
 def _fused(b: Builder, x: Value, y: Value, total: Value) -> Value:
     if total.type == "i32":
         return b.add(b.mul(x, y), total)
-    return b.intrinsic("llvm.fma", total.type, x, y, total)
+    return b.fma(x, y, total)
 
 
 RULES: dict[str, Rule] = {"tt.dot": dot, "ttg.sliced_dot": sliced_dot}

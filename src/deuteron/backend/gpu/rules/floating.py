@@ -17,7 +17,7 @@ from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import Emit, each, each_vector, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like
-from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, OPERATORS, precise_divide, precise_sqrt
+from deuteron.backend.math.functions import BRANCHING, FUNCTIONS, OPERATORS, precise_divide
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import FLOAT_TYPES, element_type_of, is_fp8
 
@@ -62,7 +62,7 @@ def absolute(ctx: Context, op: Operation, x: Operand) -> Operand:
     """Of fp8, which is held as its bits, without the sign's; where minus zero's code is NaN it stays."""
     element = element_type_of(op.result.type)
     if not is_fp8(element):
-        return each(lambda value: ctx.b.intrinsic("llvm.fabs", value.type, value), x)
+        return each(lambda value: ctx.b.fabs(value), x)
     declared = FLOAT_TYPES[element]
 
     def emit(value: Value) -> Value:
@@ -92,7 +92,7 @@ RULES: dict[str, Rule] = {
     "math.floor": _in_f32(lambda b, x: b.intrinsic("llvm.floor", x.type, x)),
     "math.ceil": _in_f32(lambda b, x: b.intrinsic("llvm.ceil", x.type, x)),
     "tt.clampf": clamp,
-    "tt.precise_sqrt": _in_f32(precise_sqrt),
+    "tt.precise_sqrt": _in_f32(Builder.sqrt),
     "tt.precise_divf": _in_f32(precise_divide),
     **{f"math.{name}": _function(name) for name in FUNCTIONS if name not in OPERATORS},
 }
