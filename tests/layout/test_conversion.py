@@ -131,15 +131,19 @@ def test_vectors_are_what_both_sides_hold():
     src, dst = default_blocked([64, 64], 4, vector=8), mma_v2_accumulator([64, 64], [2, 2])
     route = plan_shared(src, dst, 32)
     assert route.vector_elements == 4  # two columns and, 32 rows apart, two more
-    assert not route.stores_matrices and not route.loads_matrices
+
+
+def by_matrices(route, src, dst, element_bytes=2) -> list[bool]:
+    """Whether stmatrix stores what the source has, and ldmatrix loads what the destination is to have."""
+    return [find_matrices(Offsets.of(side, route.scratch, element_bytes)) is not None for side in (src, dst)]
 
 
 def test_rows_of_matrices_are_vectors_of_the_other_side():
     """What of a row is in a lane is a word: stmatrix and ldmatrix move it."""
     rows, matrix = default_blocked([64, 64], 4, vector=8), mma_v2_accumulator([64, 64], [2, 2])
     stored, loaded = plan_shared(matrix, rows, 16), plan_shared(rows, matrix, 16)
-    assert stored.stores_matrices and not stored.loads_matrices
-    assert loaded.loads_matrices and not loaded.stores_matrices
+    assert by_matrices(stored, matrix, rows) == [True, False]
+    assert by_matrices(loaded, rows, matrix) == [False, True]
     for route in (stored, loaded):
         assert route.vector_elements == 8
         assert conflicts(Offsets.of(rows, route.scratch, 2).lanes, 16) == 0
@@ -153,12 +157,12 @@ def test_sums_that_are_an_operand_transposed_are_stored_and_loaded_as_matrices()
     src = sums.map_columns(dict(sums.outs), lambda basis: basis[::-1])
     dst = mma_v2_operand([64, 64], [4, 1], 0, 16)
     route = plan(src, dst, 16)
-    assert isinstance(route, SharedRoute) and route.stores_matrices and route.loads_matrices
+    assert isinstance(route, SharedRoute)
     stored, loaded = (find_matrices(Offsets.of(side, route.scratch, 2)) for side in (src, dst))
     assert stored is not None and not stored.transposed and conflicts(stored.rows, 16) == 0
     assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
     np.testing.assert_array_equal(run(route, src, dst), held(dst))
-    assert not plan_shared(src, dst, 32).loads_matrices  # they have 16 bits
+    assert by_matrices(plan_shared(src, dst, 32), src, dst, 4) == [False, False]  # they have 16 bits
 
 
 @pytest.mark.parametrize("vector", [1, 8])
@@ -167,13 +171,13 @@ def test_what_threads_hold_of_rows_is_stored_in_vectors_and_loaded_as_columns_of
     """A transposition of 16-bit elements: 8 lanes want what a thread has, and each gets two elements in a word."""
     src, dst = default_blocked(shape, 4, [1, 0], vector), default_blocked(shape, 4, [0, 1], vector)
     route = plan(src, dst, 16)
-    assert isinstance(route, SharedRoute) and route.loads_matrices and not route.stores_matrices
+    assert isinstance(route, SharedRoute) and by_matrices(route, src, dst) == [False, True]
     assert Offsets.of(src, route.scratch, 2).vector_bytes == 16
     assert conflicts(Offsets.of(src, route.scratch, 2).lanes, 16) == 0
     loaded = find_matrices(Offsets.of(dst, route.scratch, 2))
     assert loaded is not None and loaded.transposed and conflicts(loaded.rows, 16) == 0
     np.testing.assert_array_equal(run(route, src, dst), held(dst))
-    assert not plan_shared(src, dst, 8).loads_matrices and not plan_shared(src, dst, 32).loads_matrices
+    assert not any(by_matrices(plan_shared(src, dst, 8 * size), src, dst, size)[1] for size in (1, 4))
 
 
 @given(st.lists(st.integers(0, 255), max_size=8), st.lists(st.integers(0, 255), max_size=8))

@@ -90,8 +90,6 @@ class SharedRoute:
 
     scratch: LinearLayout
     vector_elements: int
-    stores_matrices: bool = False
-    loads_matrices: bool = False
 
 
 Route = RegisterRoute | ShuffleRoute | SharedRoute
@@ -180,7 +178,7 @@ def plan_shared(src: LinearLayout, dst: LinearLayout, element_bits: int) -> Shar
     bank = f2.complement([*vector, *segment], dimension)
     bases = [src.unflatten(column) for column in (*vector, *bank, *segment)]
     scratch = LinearLayout.make({OFFSET: bases}, dict(src.outs))
-    return SharedRoute(scratch, 1 << len(vector), stores, loads)
+    return SharedRoute(scratch, 1 << len(vector))
 
 
 def _vector(src: LinearLayout, dst: LinearLayout, element_bits: int) -> tuple[list[int], bool, bool]:

@@ -65,7 +65,7 @@ def decode_setp(d: Decoding):
     combine_name = d.choice(*_COMBINE, default="none")
     is_pair = d.instruction.opcode.endswith("x2")
     compare, (a, b) = _decode_comparison(d)
-    first, second = d.destination_pair(0)
+    first, second = d.destination_pair()
     write_first, write_second = d.set(first, "pred"), d.set(second, "pred")
     combine = _COMBINE.get(combine_name)
     other = d.source(3, "pred") if combine else None

@@ -231,9 +231,9 @@ class Decoding:
 
         return masked_write
 
-    def destination_pair(self, position: int) -> tuple[Operand, Operand]:
+    def destination_pair(self) -> tuple[Operand, Operand]:
         """The two destinations of `a|p`; the second is None where there is only one."""
-        operand = self.operand(position)
+        operand = self.operand(0)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def address(self, position: int) -> Getter:

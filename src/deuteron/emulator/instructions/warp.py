@@ -82,7 +82,7 @@ def decode_shfl(d: Decoding):
     d.choice("sync")
     mode = d.choice("up", "down", "bfly", "idx")
     d.type()
-    value, valid = d.destination_pair(0)
+    value, valid = d.destination_pair()
     write, write_valid = d.masked_set(value, "b32"), d.masked_set(valid, "pred")
     read, b, c, member_mask = d.source(1, "b32"), d.source(2, "u32"), d.source(3, "u32"), d.source(4, "u32")
 
@@ -173,7 +173,7 @@ def decode_activemask(d: Decoding):
 def decode_elect(d: Decoding):
     """The lowest lane is elected."""
     d.choice("sync")
-    lane, chosen = d.destination_pair(0)
+    lane, chosen = d.destination_pair()
     write_lane, write_chosen = d.masked_set(lane, "b32"), d.masked_set(chosen, "pred")
     member_mask = d.source(1, "u32")
 
@@ -221,7 +221,7 @@ def decode_match(d: Decoding):
     mode = d.choice("any", "all")
     d.choice("sync")
     type = d.type()
-    first, second = d.destination_pair(0)
+    first, second = d.destination_pair()
     write, write_same = d.masked_set(first, "b32"), d.masked_set(second, "pred")
     read, member_mask = d.source(1, type), d.source(2, "u32")
 

@@ -21,9 +21,9 @@ _EULER = Decimal(
 _FAR = 30.0  # from here on Hankel's expansion is as good as float64
 
 
-def _exp_of_square(x: float, factor: float) -> float:
-    """e ** (factor x**2), with the square exact."""
-    exact = Fraction(x) ** 2 * Fraction(factor)
+def _exp_of_square(x: float) -> float:
+    """e ** (x**2), with the square exact."""
+    exact = Fraction(x) ** 2
     rounded = float(exact)
     return math.exp(rounded) * (1.0 + float(exact - Fraction(rounded)))
 
@@ -33,9 +33,9 @@ def _near_erfcx(x: float) -> float:
     if x != x:
         return x
     if x < 0:
-        return 2.0 * _exp_of_square(x, 1.0) - _near_erfcx(-x) if x > -27 else math.inf
+        return 2.0 * _exp_of_square(x) - _near_erfcx(-x) if x > -27 else math.inf
     if x < 20:
-        return _exp_of_square(x, 1.0) * math.erfc(x)
+        return _exp_of_square(x) * math.erfc(x)
     total = term = 1.0
     for k in range(1, 10):
         term *= -(2 * k - 1) / (2 * x) / x
