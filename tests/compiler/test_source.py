@@ -26,6 +26,11 @@ def test_constexprs_by_name_index_or_path(key):
     assert source.signature == {**SIGNATURE, "KIND": "constexpr"}
 
 
+def test_constexprs_by_their_older_name():
+    source = ASTSource(fn=scale, signature=SIGNATURE, constants={"BLOCK": 128})
+    assert source.constexprs == {"BLOCK": 128, "KIND": None}
+
+
 def test_attributes_by_path_become_divisibility():
     source = ASTSource(scale, SIGNATURE, {"BLOCK": 128}, {(0,): [["tt.divisibility", 16]]})
     assert source.attrs == {"x_ptr": (("tt.divisibility", 16),)}

@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 
 from deuteron.errors import UsageError
@@ -33,6 +34,15 @@ def test_summaries(mode, expected):
 )
 def test_quantiles(quantiles, expected):
     assert summarise(TIMES, quantiles) == pytest.approx(expected)
+
+
+def test_the_gradient_of_one_array_is_dropped():
+    class Tensor(np.ndarray):
+        grad = 1
+
+    tensor = np.zeros(3).view(Tensor)
+    do_bench(lambda: None, warmup=0, rep=0, grad_to_none=tensor)
+    assert tensor.grad is None
 
 
 def test_gradients_are_dropped_before_each_call():

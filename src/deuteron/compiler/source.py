@@ -29,7 +29,8 @@ from deuteron.options import Target
 class ASTSource:
     """A kernel and what is known of its arguments.
 
-    `signature` has a type for every parameter, in order, `constexpr` where `constexprs` has the value.
+    `signature` has a type for every parameter, in order, `constexpr` where `constexprs` has the value. `constants` is
+    what Triton before 3.3 called `constexprs`.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class ASTSource:
         signature: Mapping[str, Any],
         constexprs: Mapping[Any, Any] | None = None,
         attrs: Mapping[Any, Sequence[Sequence[Any]]] | None = None,
+        constants: Mapping[Any, Any] | None = None,
     ):
         if not isinstance(fn, Function):
             raise UsageError(f"a kernel is a function decorated with @jit, got {fn!r}")
@@ -45,7 +47,7 @@ class ASTSource:
             raise UsageError(f"the signature of kernel '{fn.__name__}' maps parameters to types, got {signature!r}")
         self.fn = fn
         given = {_param_name(fn, key, {}): type for key, type in signature.items()}
-        self.constexprs = {_param_name(fn, key, given): value for key, value in (constexprs or {}).items()}
+        self.constexprs = {_param_name(fn, key, given): value for key, value in (constexprs or constants or {}).items()}
         self.attrs = _named_attrs(fn, attrs or {}, given)
         self.signature = {name: self._type_of(name, given) for name in fn.arg_names}
         self.name = fn.name_for(self.signature, self.constexprs)

@@ -45,7 +45,7 @@ def do_bench(
 
     Args:
         warmup, rep: milliseconds of calling before and while timing; at least one call each.
-        grad_to_none: tensors whose `.grad` is set to None before each timed call.
+        grad_to_none: tensors, or one, whose `.grad` is set to None before each timed call.
         quantiles: if given, a list of these quantiles (of 0.5 alone: a number), and `return_mode` does not matter.
         return_mode: `mean`, `median`, `min`, `max` or `all` (the list of times).
         percentiles: what Triton 2.0 called `quantiles`.
@@ -58,7 +58,7 @@ def do_bench(
     if return_mode not in _SUMMARIES:
         raise UsageError(f"return_mode must be one of {', '.join(_SUMMARIES)}, got '{return_mode}'")
     fn()
-    tensors = list(grad_to_none or ())
+    tensors = _listed(grad_to_none)
     timer = gpu_timer()
     if timer is not None:
         return summarise(_time_on_gpu(timer, fn, warmup, rep, tensors), quantiles, return_mode)
@@ -80,10 +80,17 @@ def do_bench_cudagraph(
     torch = torch_with_cuda()
     if torch is not None:
         try:
-            return summarise(time_in_graph(torch, fn, rep, grad_to_none or ()), quantiles, return_mode)
+            return summarise(time_in_graph(torch, fn, rep, _listed(grad_to_none)), quantiles, return_mode)
         except RuntimeError as error:
             warnings.warn(f"do_bench_cudagraph times without a graph: {error}", stacklevel=2)
     return do_bench(fn, 5, rep, grad_to_none, quantiles, return_mode)
+
+
+def _listed(grad_to_none: Any) -> list[Any]:
+    """The tensors of which there is None, one, or some."""
+    if grad_to_none is None:
+        return []
+    return [grad_to_none] if hasattr(grad_to_none, "grad") else list(grad_to_none)
 
 
 def shortest(fn: Callable[[], Any], enough: float) -> float:
