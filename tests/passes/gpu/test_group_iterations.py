@@ -17,6 +17,7 @@ X = np.zeros(1 << 14, np.float32)
 def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     i = tl.arange(0, N)
     total = tl.zeros((N,), tl.float32)
+    halves = x.to(tl.pointer_type(tl.float16))
     if KIND == "loads":
         for k in range(K):
             total += tl.load(x + k * n + i)
@@ -26,6 +27,12 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     elif KIND == "reductions":
         for k in range(K):
             total += tl.sum(tl.load(x + k * n + i))
+    elif KIND == "halves":
+        for k in range(K):
+            total += tl.load(halves + k * n + i)
+    elif KIND == "at loaded":
+        for k in range(K):
+            total += tl.load(x + tl.load(o + k).to(tl.int32) * n + i)
     elif KIND == "of n":
         for k in range(n):
             total += tl.load(x + k * 64 + i)
@@ -43,13 +50,17 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 @pytest.mark.parametrize(
     ("kind", "size", "taps", "num_warps", "loads"),
     [
-        ("loads", 1024, 200, 4, 1),  # 8 registers of a thread
-        ("loads", 1024, 200, 8, 2),
-        ("loads", 1024, 200, 16, 4),
-        ("loads", 1024, 100, 32, 4),  # eight of 100 would leave four
+        ("loads", 1024, 200, 4, 2),  # 16 accesses of a thread
+        ("loads", 1024, 200, 8, 4),
+        ("loads", 1024, 200, 16, 8),
+        ("loads", 1024, 100, 32, 10),  # sixteen of 100 would leave four
+        ("halves", 1024, 200, 4, 2),  # 16 accesses, though 8 registers
+        ("at loaded", 512, 200, 4, 2),  # two loads: 5 accesses, of 8 where one says where the others are
+        ("at loaded", 256, 200, 4, 4),
         ("functions", 2048, 200, 16, 2),
         ("functions", 2048, 200, 8, 1),  # two would be 416 instructions
-        ("of n", 512, 1, 4, 2),
+        ("of n", 512, 1, 4, 4),  # 16 registers: accesses of 4 elements
+        ("of n", 128, 1, 4, 16),
         ("reductions", 512, 200, 4, 1),
         ("kept", 512, 200, 4, 1),
         ("stores", 512, 200, 4, 1),

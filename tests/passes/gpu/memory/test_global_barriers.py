@@ -254,18 +254,18 @@ def loops(x, n, KIND: tl.constexpr):
             tl.store(x + i, tl.load(x + i) * 2)
     elif KIND == "after all":
         total = tl.zeros((1024,), tl.float32)
-        for k in range(0, n, 1024):
+        for k in tl.range(0, n, 1024, loop_unroll_factor=1):
             total += tl.load(x + k + i)
         tl.store(x + i, total)
     elif KIND == "reversed after all":
         total = tl.zeros((1024,), tl.float32)
-        for k in range(0, n, 1024):
+        for k in tl.range(0, n, 1024, loop_unroll_factor=1):
             total += tl.load(x + k + i)
         tl.store(x + 1023 - i, total)
     elif KIND == "reversed before all":
         tl.store(x + 1023 - i, i)
         total = tl.zeros((1024,), tl.float32)
-        for k in range(0, n, 1024):
+        for k in tl.range(0, n, 1024, loop_unroll_factor=1):
             total += tl.load(x + k + i)
         tl.store(x + 4096 + i, total)
     elif KIND == "one store, an element further":
