@@ -21,6 +21,9 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     if KIND == "loads":
         for k in range(K):
             total += tl.load(x + k * n + i)
+    elif KIND == "halves":
+        for k in range(K):
+            total += tl.load(x.to(tl.pointer_type(tl.float16)) + k * n + i)
     elif KIND == "windows":
         for y in range(K):
             for k in range(0, 2 * K, 2):
@@ -49,6 +52,12 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
             for c in range(n):
                 total += tl.load(x + c * 64 + k + i)
     tl.store(o + i, total)
+
+
+def test_what_is_narrower_than_a_register_takes_one():
+    """5 by 5 taps of 4 pixels in bf16: 1,527 instructions, 255 registers and spills became 353 instructions."""
+    assert counts("halves", size=1024, taps=12) == (0, 12)
+    assert counts("halves", size=1024, taps=13) == (1, 1)
 
 
 def counts(kind, size=256, taps=3, num_warps=4):

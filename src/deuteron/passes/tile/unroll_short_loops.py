@@ -21,20 +21,22 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.instruction_weights import weight_of
+from deuteron.analysis.load_costs import load_cost
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import function_of
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.reduce import ReduceOp
-from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, pointee_of
+from deuteron.ir.types import is_tile, num_elements_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 from deuteron.passes.tile.unroll_loops import copy_iteration, known_iterations
 
 # Of all iterations: instructions of a thread, about what LLVM unrolls, and its registers for what is loaded.
 MOST_INSTRUCTIONS, MOST_REGISTERS = 2000, 96
-REGISTER_BYTES = 4
 WITH_REGIONS = (scf.IfOp, ReduceOp)
 
 
@@ -43,17 +45,10 @@ def _is_short(loop: scf.ForOp, iterations: int, threads: int) -> bool:
     loads = [op for op in ops if isinstance(op, LoadOp)]
     if not loads or any(isinstance(op, DotOp) or (op.regions and not isinstance(op, WITH_REGIONS)) for op in ops):
         return False
-    registers = sum(registers_of(load, threads) for load in loads)
-    return (
-        iterations * sum(instructions_of(op, threads) for op in ops) <= MOST_INSTRUCTIONS
-        and iterations * registers <= MOST_REGISTERS
-    )
-
-
-def registers_of(load: LoadOp, threads: int) -> float:
-    """Of one of a program's threads, for what is loaded."""
-    type = load.ptr.type
-    return byte_width_of(pointee_of(type)) / REGISTER_BYTES * (num_elements_of(type) / threads if is_tile(type) else 1)
+    if iterations * sum(instructions_of(op, threads) for op in ops) > MOST_INSTRUCTIONS:
+        return False
+    info = AxisInfoAnalysis(function_of(loop))
+    return iterations * sum(load_cost(load, info, threads).registers for load in loads) <= MOST_REGISTERS
 
 
 def instructions_of(op: Operation, threads: int) -> float:
