@@ -22,11 +22,12 @@ def scaled(a, b, rows, columns, ids, out, K, stride, N: tl.constexpr, BLOCK: tl.
     tl.store(out + m[:, None] * N + n[None, :], acc)
 
 
-def case(rng, steps: int, stride: int) -> tuple[tuple, np.ndarray]:
+def case(rng, steps: int, stride: int, is_permuted: bool = True) -> tuple[tuple, np.ndarray]:
     """Arguments for so many steps, and what the product is."""
     a, b = (aligned(rng.standard_normal((64, 64 * steps)).astype(np.float16)) for _ in range(2))
     rows, columns = (aligned(rng.random((66, stride)).astype(np.float32) + 0.5) for _ in range(2))
-    ids, out = aligned(rng.permutation(64).astype(np.int32)), aligned(np.zeros((64, 64), np.float32))
+    ids = aligned((rng.permutation(64) if is_permuted else np.arange(64)).astype(np.int32))
+    out = aligned(np.zeros((64, 64), np.float32))
     expected = np.zeros((64, 64))
     for step in range(steps):
         here = slice(64 * step, 64 * step + 64)
@@ -74,6 +75,36 @@ def test_scales_beside_mma_are_copied_once(rng, steps):
 
 
 @deuteron.jit
+def advanced(a, b, rows, columns, out, K, stride, N: tl.constexpr, BLOCK: tl.constexpr, M: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK)
+    row_scale, column_scale = rows + m * stride, columns + n * stride
+    acc = tl.zeros([M, N], tl.float32)
+    for start in range(0, K, BLOCK):
+        x = tl.load(a + m[:, None] * K + start + k[None, :])
+        y = tl.load(b + n[None, :] * K + start + k[:, None])
+        acc += tl.dot(x, y) * tl.load(row_scale)[:, None] * tl.load(column_scale)[None, :]
+        row_scale += 1
+        column_scale += 1
+    tl.store(out + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize("rows", [64, 16])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_addresses_of_scales_are_carried_where_these_are_needed(rng, steps, rows):
+    """They were carried where neighbours are, and exchanged in each iteration. Beside wgmma the scales of the next one
+    are under way.
+    """
+    arguments, expected = case(rng, steps, 7, is_permuted=False)
+    arguments = (*arguments[:4], *arguments[5:])
+    kernel = compile_for("cuda:90", advanced, *arguments, N=64, BLOCK=64, M=rows, num_stages=3)
+    loop = kernel.asm["ttgir"].partition("scf.for")[2].partition("scf.yield")[0]
+    assert "ttg.convert_layout" not in loop
+    assert ("into-registers" in loop) == ("ttng.warp_group_dot" in loop) == (rows == 64)
+    emulate_compiled(kernel, *arguments)
+    np.testing.assert_allclose(arguments[4].ravel()[: rows * 64], expected[:rows].ravel(), rtol=1e-3, atol=1e-2)
+
+
+@deuteron.jit
 def counted(a, b, counts, out, steps, N: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
@@ -92,5 +123,6 @@ def test_scales_that_other_programs_may_change_are_loaded_once(case, loads):
     """Else rows could be multiplied by another number than columns are."""
     halves, singles = np.zeros(1 << 14, np.float16), np.zeros(1 << 14, np.float32)
     kernel = compile_for("cuda:90", counted, halves, halves, singles, singles.copy(), 4, N=64, CASE=case)
-    lines = [line for line in kernel.asm["ttgir"].splitlines() if "tt.load" in line and "%scale" in line]
+    loop = kernel.asm["ttgir"].partition("scf.for")[2]
+    lines = [line for line in loop.splitlines() if "tt.load" in line and "%scale" in line]
     assert len(lines) == loads

@@ -29,7 +29,7 @@ from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
-from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
+from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, operand_layouts, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
@@ -293,20 +293,37 @@ class Homes:
 
     def _wanted_by_users(self, value: SSAValue) -> LinearLayout | None:
         """The layout in which the first memory access wants a value, what elementwise ops make of it, or what control
-        flow makes it; or that of what they make of it and of others.
+        flow makes it; or that of what they make of it and of others. What each thread loads for itself tells it.
         """
         seen, pending = {value}, [value]
         while pending:
             for use in pending.pop().uses:
                 op = use.operation
                 if isinstance(op, MEMORY_OPS):
-                    return self._memory(op)
+                    where_used = self._where_used(op.result) if self._is_loaded_where_used(op) else None
+                    return where_used or self._memory(op)
                 fresh = [made for made in _made_from(use) if made not in seen]
                 at_home = next((made for made in fresh if self.get(made) is not None), None)
                 if at_home is not None:
                     return self.get(at_home)
                 seen.update(fresh)
                 pending.extend(fresh)
+        return None
+
+    def _where_used(self, value: SSAValue) -> LinearLayout | None:
+        """The layout in which the first op at home needs a value that has no home itself."""
+        seen: set[SSAValue] = set()
+        pending: list[tuple[SSAValue, tuple[Use, ...]]] = [(value, ())]
+        while pending:
+            value, uses = pending.pop()
+            for use in value.uses:
+                made = use.operation.results[0] if is_flexible(use.operation) else None
+                if made is None or made in seen:
+                    continue
+                if self.get(made) is not None:
+                    return _needed_by((*uses, use), self.get(made))
+                seen.add(made)
+                pending.append((made, (*uses, use)))
         return None
 
 
@@ -352,6 +369,13 @@ def _made_from(use: Use) -> Sequence[SSAValue]:
     """What is at home where an operand is: a result of an elementwise op, what control flow forwards it to."""
     op = use.operation
     return op.results if is_flexible(op) and not isinstance(op, SHAPE_OPS) else forwarded_to(use)
+
+
+def _needed_by(uses: Sequence[Use], layout: LinearLayout) -> LinearLayout | None:
+    """The layout that the first op takes an operand in, where each gives the next one its own and the last has one."""
+    for use in reversed(uses):
+        layout = operand_layouts(use.operation, layout)[use.index]
+    return layout
 
 
 def _joined(source: LinearLayout) -> LinearLayout:

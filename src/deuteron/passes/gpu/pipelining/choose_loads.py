@@ -5,6 +5,7 @@
     load, in another loop of a kernel without dots                     into registers (loads_into_registers.py)
     few elements that no dot reads, in a loop of dots by mma.sync, or
     that go through shared memory beside wgmma anyway                  copied
+    ... that threads load beside wgmma where they need them            into registers, if these have room
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if these have room for all
     load -> address or mask of one of these                            into registers, further ahead (address_loads.py)
@@ -63,6 +64,7 @@ MAX_REGISTERS_BESIDE_DOTS, REGISTER_BYTES = 8, 4
 IN_BRANCH = "it is in a branch"
 STORED = "the loop stores to the same argument, or to what may be the same place"
 OF_ADDRESS = "addresses of others depend on it"
+IN_PLACE = "each thread loads what it needs of it"
 NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 
 
@@ -91,10 +93,9 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool
     candidates = list(_candidates(loop, addresses, written, also_without_dot))
     sources = set().union(*map(addresses.sources, candidates))
     buffered = [BufferedLoad.of(load, info) for load in candidates]
-    obstacles = {
-        one.load: OF_ADDRESS if one.load in sources else obstacle_to_copies(one, info, config.machine)
-        for one in buffered
-    }
+    in_place = {load: IN_PLACE for load in candidates if _is_in_place_beside_wgmma(load, loop)}
+    known = in_place | dict.fromkeys(sources, OF_ADDRESS)
+    obstacles = {one.load: known.get(one.load) or obstacle_to_copies(one, info, config.machine) for one in buffered}
     crowd = _crowd_of(loop, obstacles, info, config)
     for one in buffered:
         load, obstacle = one.load, obstacles[one.load]
@@ -198,14 +199,18 @@ def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: boo
 
 
 def _is_beside_dots(load: Load, loop: scf.ForOp) -> bool:
-    """Whether no dot reads a load, such as scales of what one gives, and it is a few registers: in a loop of dots by
-    mma.sync, while those by wgmma go on while threads wait for it; but not where threads exchange it.
-    """
-    names = {op.name for op in loop.body.block.ops}
-    by_wgmma = "ttng.warp_group_dot" in names
-    if not names & set(DOTS) or (by_wgmma and not _is_exchanged(load)):
+    """Whether no dot reads a load, such as scales of what one gives, and it is a few registers."""
+    if not isinstance(load, LoadOp) or not any(op.name in DOTS for op in loop.body.block.ops):
         return False
-    return isinstance(load, LoadOp) and _bytes_per_thread(load) <= MAX_REGISTERS_BESIDE_DOTS * REGISTER_BYTES
+    return _bytes_per_thread(load) <= MAX_REGISTERS_BESIDE_DOTS * REGISTER_BYTES
+
+
+def _is_in_place_beside_wgmma(load: Load, loop: scf.ForOp) -> bool:
+    """Whether it is one of these that nobody exchanges, while a dot by wgmma goes on: through shared memory threads
+    would wait for each other.
+    """
+    by_wgmma = any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops)
+    return by_wgmma and load.result not in fed_to_dots(loop) and not _is_exchanged(load)
 
 
 def _is_exchanged(load: Load) -> bool:

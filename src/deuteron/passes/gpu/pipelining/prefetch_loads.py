@@ -73,5 +73,6 @@ def _load(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | 
         cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
         new = LoadOp(pointer, mask, other, cache, evict)
         new.attributes |= load.attributes
+        new.result.name_hint = load.result.name_hint
         tiles.append(b.value(new))
     return tiles
