@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def lines(case: Case) -> int:
 def test_a_wrong_rule_of_the_cpu(monkeypatch):
     """Floats are added where they are to be subtracted."""
     monkeypatch.setitem(table.RULES, "arith.subf", table.RULES["arith.addf"])
-    report = hunt(monkeypatch, "cpu", shrink_seconds=20)
+    report = hunt(monkeypatch, "cpu", shrink_seconds=60, make=partial(generate, lengths=(3, 6)))
     assert report.findings, report.table()
     small = report.findings[0].case
     assert lines(small) <= 20, small.source
