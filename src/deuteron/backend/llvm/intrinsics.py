@@ -21,7 +21,7 @@ TDPFP16PS = "llvm.x86.tdpfp16ps"
 LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
 SCALEF_PS, SCALEF_PD = "llvm.x86.avx512.mask.scalef.ps.512", "llvm.x86.avx512.mask.scalef.pd.512"
 GETEXP_PS, GETMANT_PS = "llvm.x86.avx512.mask.getexp.ps.512", "llvm.x86.avx512.mask.getmant.ps.512"
-VPERMI2PS = "llvm.x86.avx512.vpermi2var.ps.512"
+VPERMI2PS, VPERMI2PD = "llvm.x86.avx512.vpermi2var.ps.512", "llvm.x86.avx512.vpermi2var.pd.512"
 FPCLASSPS = "llvm.x86.avx512.fpclass.ps.512"
 CVTNEPS2BF16, CVTNE2PS2BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512", "llvm.x86.avx512bf16.cvtne2ps2bf16.512"
 PAUSE = "llvm.x86.sse2.pause"
@@ -107,7 +107,7 @@ PROBES = {
     TDPFP16PS: _feature_probe("amx-fp16"),
     **dict.fromkeys((PAUSE, STMXCSR, LDMXCSR), Probe(_SSE2_PROBE, re.compile(r"addsd\t"))),
     **dict.fromkeys(
-        (SCALEF_PS, SCALEF_PD, GETEXP_PS, GETMANT_PS, VPERMI2PS, FPCLASSPS),
+        (SCALEF_PS, SCALEF_PD, GETEXP_PS, GETMANT_PS, VPERMI2PS, VPERMI2PD, FPCLASSPS),
         Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm")),
     ),
     **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),

@@ -6,6 +6,7 @@
     a few elements apart       whole vectors, and shuffles (strided.py), where all lanes are on, else as others
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (by_lanes.py)
+                               or, if they are close together, as two vectors and a shuffle (close_gathers.py)
     in two runs, if they are   two masked loads (contiguous.py), where that is known before their loops
     may wrap around            checked at run time where some lanes are off (wraps.py)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.fragment import Affine, Fragment
+from deuteron.backend.cpu.memory.close_gathers import gather_close, has_shuffles
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.lane_loops import gather_lanes, gather_strided, scatter_lanes, scatter_strided
 from deuteron.backend.cpu.memory.narrow_gathers import gather_narrow
@@ -11,6 +12,12 @@ from deuteron.backend.llvm.types import Value, const, vector
 
 
 def gather(access: Access, pointer: Fragment, mask: Value) -> Value:
+    if isinstance(pointer, Affine) or not has_shuffles(access):
+        return _gather(access, pointer, mask)
+    return gather_close(access.b, pointer.value, mask, access.type, lambda: _gather(access, pointer, mask))
+
+
+def _gather(access: Access, pointer: Fragment, mask: Value) -> Value:
     b = access.b
     if access.has_gathers:
         type = vector(access.type, access.lanes)
