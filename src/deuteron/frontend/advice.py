@@ -67,6 +67,8 @@ FUNCTIONS = {
     **dict.fromkeys(("str", "repr", "format"), "Print a run-time value with tl.device_print."),
     **dict.fromkeys(("open", "input", "exec", "eval"), "Give the kernel what it needs as arguments."),
     "round": "Use tl.floor(x + 0.5), or libdevice.rint(x).",
+    **dict.fromkeys(("random", "rand", "uniform"), "Use tl.rand(seed, offsets), numbers from 0 to 1."),
+    **dict.fromkeys(("randint", "randrange"), "Use tl.randint(seed, offsets), of 32 bits."),
     "pow": "Multiply, or use libdevice.pow(x, y).",
     "divmod": "Use // and %.",
     "any": "Use tl.max(x != 0).",

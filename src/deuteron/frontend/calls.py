@@ -12,6 +12,7 @@ Whatever a callee's arguments are, they have been evaluated before, from left to
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -266,7 +267,15 @@ def _runs_at_compile_time(callee: Any) -> bool:
         return callee in _PYTHON_BUILTINS
     if isinstance(callee, BuiltinFunctionType) and isinstance(callee.__self__, ModuleType | None):
         return module in _PURE_MODULES
+    if isinstance(callee, BuiltinMethodType | MethodType) and _is_function_of_a_module(callee):
+        return False
     return isinstance(callee, (*_COMPILE_TIME_TYPES, type))
+
+
+def _is_function_of_a_module(method: BuiltinMethodType | MethodType) -> bool:
+    """Whether a module has the method of an object of its own in the place of a function, as `random.random` is."""
+    module = sys.modules.get(type(method.__self__).__module__)
+    return getattr(module, method.__name__, None) == method
 
 
 EXPRESSIONS = {ast.Call: call}
