@@ -140,6 +140,10 @@ def bind_results(value: Value, results: Iterator, name: str | None) -> Value:
 
 def how_to_agree(left: Value, right: Value) -> str:
     """The way out of a disagreement of types."""
+    for value, other in ((left, right), (right, left)):
+        if is_number(value) and isinstance(other, Tensor) and other.shape and not other.dtype.is_ptr():
+            shape = list(other.shape)
+            return f"Make the number a tile too: tl.full({shape}, {value}, {python_name(other.dtype)})."
     if not (is_runtime(left) and is_runtime(right)):
         return "A value that is known only at compile time cannot depend on what happens at run time."
     if isinstance(left, Tensor) and isinstance(right, Tensor) and left.shape != right.shape:
