@@ -66,3 +66,14 @@ def test_an_array_by_its_interface_alone(monkeypatch: pytest.MonkeyPatch):
     x = np.zeros(4, np.float32)
     fill_kernel[(1,)](Held(x))
     assert (x == 5).all()
+
+
+@pytest.mark.parametrize("target", ["", "cuda:80"])
+def test_what_is_warmed_up_is_what_is_launched(target: str, monkeypatch: pytest.MonkeyPatch):
+    for name, value in (("EMULATE", "1"), ("INTERPRET", "0"), ("TARGET", target)):
+        monkeypatch.setenv(f"DEUTERON_{name}", value)
+    x = np.arange(32, dtype=np.float32)
+    kernel = doubled.warmup(x, N=32, grid=(1,))
+    assert str(kernel.metadata.target) == (target or "cuda:90") and "ld.global" in kernel.asm["ptx"]
+    assert np.array_equal(x, np.arange(32))
+    assert doubled[(1,)](x, N=32) is kernel

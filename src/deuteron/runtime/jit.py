@@ -150,13 +150,16 @@ class JITFunction(Pickled, Function, KernelInterface):
         if self._watched:
             check_unchanged(self.__name__, self._watched.values())
         bound = self._bind(args, kwargs, warmup)
+        is_emulated = settings.emulate and not (settings.interpret or self.is_interpreted)
+        if warmup and is_emulated:
+            return self._simulation.emulated_kernel(bound)
         if warmup:
             found = self._launcher(bound, is_warmup=True, waits=False)
             return found and found.kernel
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret or self.is_interpreted:
             return self._simulation.interpret(bound, extents)
-        if settings.emulate:
+        if is_emulated:
             return self._simulation.emulate(bound, extents)
         found = self._launcher(bound)
         if found is None:

@@ -48,15 +48,16 @@ class Simulation:
             from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         check_devices(self.fn, bound, device_target(CPU))
-        kernel = self._emulated(bound)
+        kernel = self.emulated_kernel(bound)
         given = bound.runtime_values()
         if overlap_of(kernel.metadata, bound.flat_values(), given) is not None:
-            kernel = self._emulated(bound.for_overlapping())
+            kernel = self.emulated_kernel(bound.for_overlapping())
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, given, grid)
         return kernel
 
-    def _emulated(self, bound: Binding) -> CompiledKernel:
+    def emulated_kernel(self, bound: Binding) -> CompiledKernel:
+        """What the emulator runs, of which the PTX is the last stage."""
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         fn = self.fn
