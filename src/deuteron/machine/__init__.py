@@ -5,8 +5,9 @@
     GPUConfig(nvidia_gpu, num_warps=8)        what passes over a kernel get
 
 gpu.py      GPU, GPUConfig        numbers, and capabilities that a GPU has or has not
+cpu.py      CPU                   the same of a CPU, which LLVM knows
 matrix.py   MatrixUnit            instructions that multiply matrices
 
-Backends fill descriptions in (`backend/cuda/target.py`); passes, analyses and cost models ask them, never which target
-it is. What a description does not say, the machine does not have.
+Backends fill descriptions in (`backend/cuda/target.py`, `backend/cpu/target.py`); passes, analyses and cost models ask
+them, never which target it is. What a description does not say, the machine does not have.
 """

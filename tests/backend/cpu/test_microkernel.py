@@ -25,6 +25,7 @@ from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.targets import resolve_cpu
+from deuteron.backend.llvm.types import bit_width
 
 VECTOR_PRODUCTS = {name: product for name, product in NATIVE_PRODUCTS.items() if isinstance(product, VectorProduct)}
 TYPES = {np.float32: "float", np.float64: "double", np.int32: "i32"}
@@ -69,7 +70,7 @@ def multiply(rng, shape: MatmulShape, dtype: type, arch: str) -> str:
 
     def emit(builder, target):
         type = TYPES[dtype]
-        width = target.vector_width(type)
+        width = target.vector_width(bit_width(type))
         emit_matmul(builder, shape, *builder.parameters, plain_product(type), width, target.vector_registers)
 
     text = run(emit, arch, a, b, c)

@@ -6,8 +6,9 @@ import platform
 
 import pytest
 
-from deuteron.backend.cpu.target import MOST_SECOND_CACHE, USUAL_CACHE, USUAL_SECOND_CACHE, cpu_target
+from deuteron.backend.cpu.target import MOST_SECOND_CACHE, cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
+from deuteron.machine.cpu import USUAL_CACHE, USUAL_SECOND_CACHE
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="names CPUs of x86-64")
 
@@ -30,7 +31,7 @@ def test_registers_and_instructions(arch, bits, registers, converts_half, rounds
 
 def test_vector_width_counts_elements():
     target = cpu_target(*resolve_cpu("x86-64-v3"))
-    assert [target.vector_width(type) for type in ("double", "float", "i16", "i1")] == [4, 8, 16, 32]
+    assert [target.vector_width(bits) for bits in (64, 32, 16, 8)] == [4, 8, 16, 32]
 
 
 def test_no_more_of_a_cache_counts_than_is_usual():

@@ -24,13 +24,13 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
 from deuteron.backend.cpu.plan.streams import Streams
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.rule_errors import guarded, unsupported
 from deuteron.errors import InternalError
 from deuteron.ir.location import user_location
 from deuteron.ir.types import is_tile
+from deuteron.machine.cpu import CPU
 from deuteron.options import CPUOptions
 
 AxisIndex = tuple[Axis | None, ...]
@@ -76,7 +76,7 @@ class Context:
     module: Module
     emitter: Emitter
     plan: Plan
-    target: CPUTarget
+    target: CPU
     options: CPUOptions
     rules: Mapping[str, Rule]
     emit_region: Callable[[Context, Region, Block], None]

@@ -22,13 +22,14 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.target import CPUTarget, cpu_target
+from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
 from deuteron.ir.location import user_location
 from deuteron.ir.types import is_tile, shape_of
+from deuteron.machine.cpu import CPU
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ def loop_nests(ttir: str, metadata: KernelMetadata) -> tuple[LoopItem, ...]:
     return _items(plan, plan.body, target)
 
 
-def _items(plan: Plan, region: Region, target: CPUTarget) -> tuple[LoopItem, ...]:
+def _items(plan: Plan, region: Region, target: CPU) -> tuple[LoopItem, ...]:
     return tuple(_item(plan, item, target) for item in region.items)
 
 
-def _item(plan: Plan, item: Item, target: CPUTarget) -> LoopItem:
+def _item(plan: Plan, item: Item, target: CPU) -> LoopItem:
     if isinstance(item, Nest):
         chosen = choose_axis(plan, item, target.vector_bits // 8, MAX_UNROLL)
         roots = tuple(_root(plan, root) for root in item.roots)

@@ -62,7 +62,7 @@ from deuteron.backend.cpu.rules.debug import describe_assertion
 from deuteron.backend.cpu.rules.reused import new_words
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
-from deuteron.backend.cpu.target import CPUTarget, cpu_target
+from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.pieces import cut_into_pieces
@@ -76,6 +76,7 @@ from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1, is_narrow_float
+from deuteron.machine.cpu import CPU
 from deuteron.options import CPUOptions
 from deuteron.settings import BOUNDS
 
@@ -179,7 +180,7 @@ def _emit_program(
     module: Module,
     entry: Entry,
     plan: Plan,
-    target: CPUTarget,
+    target: CPU,
     options: CPUOptions,
     waiting: Sequence[Operation],
     asserts: bool,
@@ -210,7 +211,7 @@ def _emit_program(
     return ctx
 
 
-def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarget) -> Value:
+def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPU) -> Value:
     """A parameter of fp16 is passed as float, which may hold more digits."""
     return rounded(b, value, parameter.type, target) if is_narrow_float(parameter.type) else value
 

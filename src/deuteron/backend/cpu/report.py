@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.target import CPUTarget, cpu_target
+from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report, ReportTable, line_of, place_text, plural
@@ -27,6 +27,7 @@ from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
 from deuteron.ir.location import user_location
 from deuteron.ir.types import element_type_of, shape_of
+from deuteron.machine.cpu import CPU
 
 _PLAIN = re.compile(r"= load (<\d+ x \w+>)|\bstore (<\d+ x \w+>)")
 _MASKED = re.compile(r"call [^@]*@(llvm\.masked\.(?:load|store)|gather|scatter)\.v(\d+)([a-z]+\d+)")
@@ -127,7 +128,7 @@ def _access(line: str) -> tuple[str, str, str] | None:
     return kind, how, f"<{lanes} x {element}>"
 
 
-def _kept_tiles(ttir: str, target: CPUTarget) -> Iterator[KeptTile]:
+def _kept_tiles(ttir: str, target: CPU) -> Iterator[KeptTile]:
     plan = plan_function(kernel_of(parse_tile_ir(ttir, "<ttir>"), target))
     assign_buffers(plan)
     for value, place in plan.places.items():

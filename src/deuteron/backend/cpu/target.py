@@ -1,62 +1,30 @@
-"""What the lowering needs to know about a CPU, asked of LLVM.
+"""The description of a CPU, asked of LLVM.
 
     cpu_target(*resolve_cpu("x86-64-v3"))
-    CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True, exchanges_wide=True, masks_narrow=False)
+    CPU(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16, converts_half=True, ...)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from deuteron.backend.llvm.compile import emit_assembly, external_symbols
 from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
-from deuteron.backend.llvm.types import byte_width
+from deuteron.machine.cpu import CPU, USUAL_CACHE, USUAL_SECOND_CACHE
 
-# More is shared by many cores: sixteen of a Xeon's that say they have 300 MiB gain by storing 64 MiB past them, add
-# 1.8 to 1.3 ms on all of them, 18 to 11 on one.
-USUAL_CACHE = 32 << 20
-USUAL_SECOND_CACHE, MOST_SECOND_CACHE = 1 << 20, 2 << 20  # of one core; what is larger several share
-
-
-@dataclass(frozen=True)
-class CPUTarget:
-    """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
-
-    `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once. `exchanges_wide`: compares and exchanges 16 bytes.
-    `masks_narrow`: moves of 8 and 16 bits under a mask.
-    `cache_bytes`: of the last cache. `second_cache_bytes`: of that of one core.
-    """
-
-    cpu: str
-    features: str
-    vector_bits: int
-    vector_registers: int
-    converts_half: bool
-    rounds: bool
-    fuses: bool
-    exchanges_wide: bool
-    masks_narrow: bool
-    cache_bytes: int = USUAL_CACHE
-    second_cache_bytes: int = USUAL_SECOND_CACHE
-
-    def vector_width(self, element_type: str) -> int:
-        """How many elements a vector register holds."""
-        return self.vector_bits // (8 * byte_width(element_type))
+MOST_SECOND_CACHE = 2 << 20  # of one core; what is larger several share
 
 
 @cache
-def cpu_target(cpu: str, features: str) -> CPUTarget:
+def cpu_target(cpu: str, features: str) -> CPU:
     """The target of a CPU as `resolve_cpu` gives it."""
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
     has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1)]
-    return CPUTarget(cpu, features, bits, registers, *has, *_cache_bytes(cpu, features))
+    return CPU(cpu, features, bits, registers, *has, *_cache_bytes(cpu, features))
 
 
 def _cache_bytes(cpu: str, features: str) -> tuple[int, int]:

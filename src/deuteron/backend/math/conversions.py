@@ -40,7 +40,7 @@ def bf16_to_f32(b: Builder, x: Value) -> Value:
 
 
 def f32_to_f16(b: Builder, x: Value, converts_half: bool, toward_zero: bool = False) -> Value:
-    """float -> i16; `converts_half` is whether the CPU can do it (CPUTarget.converts_half)."""
+    """float -> i16; `converts_half` is whether the CPU can do it (CPU.converts_half)."""
     if not converts_half or toward_zero:
         return narrow(b, x, FP16, toward_zero)
     return b.bitcast(b.fptrunc(x, like(x.type, "half")), like(x.type, "i16"))

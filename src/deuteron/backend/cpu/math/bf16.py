@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from functools import reduce
 
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.compile import has_intrinsic
 from deuteron.backend.llvm.intrinsics import CVTNE2PS2BF16, CVTNEPS2BF16, FPCLASSPS
 from deuteron.backend.llvm.types import Value, const, vector, width, zero
 from deuteron.backend.math.conversions import f32_to_bf16
 from deuteron.backend.math.vectors import concatenated
+from deuteron.machine.cpu import CPU
 
 _LANES = 16
 _SUBNORMAL = 0x20  # of the classes
 
 
-def round_to_bf16(b: Builder, x: Value, target: CPUTarget) -> Value:
+def round_to_bf16(b: Builder, x: Value, target: CPU) -> Value:
     """float -> i16."""
     if not _is_native(x, target):
         return f32_to_bf16(b, x)
@@ -35,7 +35,7 @@ def round_to_bf16(b: Builder, x: Value, target: CPUTarget) -> Value:
     return branch.results[0]
 
 
-def _is_native(x: Value, target: CPUTarget) -> bool:
+def _is_native(x: Value, target: CPU) -> bool:
     if target.vector_bits < 512 or width(x.type) % _LANES:
         return False
     return has_intrinsic(CVTNE2PS2BF16, target.cpu, target.features)

@@ -11,11 +11,11 @@ Doubles, and processors with narrower registers: `math/error_function.py`.
 from __future__ import annotations
 
 from deuteron.backend.cpu.math.pieces import by_registers, evaluate_piece, has_pieces
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math import error_function
 from deuteron.backend.math.polynomial import FLOAT, at_most, bits_of, fused, number
+from deuteron.machine.cpu import CPU
 
 _STEP = 65 / 512  # of which all multiples are floats
 _LARGEST = 3.99  # within the last piece
@@ -57,7 +57,7 @@ _PIECES = (
 )
 
 
-def erf(b: Builder, x: Value, target: CPUTarget) -> Value:
+def erf(b: Builder, x: Value, target: CPU) -> Value:
     if not has_pieces(x.type, target):
         return error_function.erf(b, x)
     return by_registers(b, x, _erf)

@@ -26,7 +26,7 @@ def rsqrt(b: Builder, x: Value) -> Value:
 
 
 def floor(b: Builder, x: Value, rounds: bool) -> Value:
-    """`rounds` is whether the CPU has an instruction for it (CPUTarget.rounds); otherwise it would be a call."""
+    """`rounds` is whether the CPU has an instruction for it (CPU.rounds); otherwise it would be a call."""
     if rounds:
         return b.intrinsic("llvm.floor", x.type, x)
     nearest = _round(b, x)

@@ -19,11 +19,11 @@ from functools import partial
 
 from deuteron.backend.cpu.math.functions import FUNCTIONS
 from deuteron.backend.cpu.math.pieces import LANES, Table, by_registers, has_pieces, looked_up
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import GETEXP_PS, GETMANT_PS
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.math.polynomial import bits_of, evaluate, fused, number
+from deuteron.machine.cpu import CPU
 
 _FROM_THREE_QUARTERS, _NAN_IF_NEGATIVE = 3, 2 << 2
 _ROUNDS_AS_SET = 4
@@ -76,11 +76,11 @@ _LOG2 = _Base(
 )
 
 
-def log(b: Builder, x: Value, target: CPUTarget) -> Value:
+def log(b: Builder, x: Value, target: CPU) -> Value:
     return by_registers(b, x, partial(_logarithm, _LOG)) if has_pieces(x.type, target) else FUNCTIONS["log"](b, x)
 
 
-def log2(b: Builder, x: Value, target: CPUTarget) -> Value:
+def log2(b: Builder, x: Value, target: CPU) -> Value:
     return by_registers(b, x, partial(_logarithm, _LOG2)) if has_pieces(x.type, target) else FUNCTIONS["log2"](b, x)
 
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import VPERMI2PS
 from deuteron.backend.llvm.types import Value, element, vector, vector_const, width
 from deuteron.backend.math.polynomial import fused
 from deuteron.backend.math.vectors import concatenated
+from deuteron.machine.cpu import CPU
 
 LANES = 16
 Table = Sequence[float]
 
 
-def has_pieces(type: str, target: CPUTarget) -> bool:
+def has_pieces(type: str, target: CPU) -> bool:
     """Whether functions of a type are computed so on a CPU."""
     return element(type) == "float" and target.vector_bits >= 512
 

@@ -8,19 +8,19 @@ A lane that is masked off takes no time, where one that underflows takes 90 ns. 
 from __future__ import annotations
 
 from deuteron.backend.cpu.math.functions import FUNCTIONS
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import SCALEF_PD, SCALEF_PS
 from deuteron.backend.llvm.types import Value, const, element, vector, width, zero
 from deuteron.backend.math import exponentials
 from deuteron.backend.math.vectors import concatenated
+from deuteron.machine.cpu import CPU
 
 _INTRINSICS = {"float": (SCALEF_PS, 16), "double": (SCALEF_PD, 8)}
 _ROUNDS_AS_SET = 4
 _POWERS = {"exp": exponentials.exp_by, "exp2": exponentials.exp2_by}
 
 
-def power(name: str, b: Builder, x: Value, target: CPUTarget) -> Value:
+def power(name: str, b: Builder, x: Value, target: CPU) -> Value:
     """exp or exp2."""
     _, lanes = _INTRINSICS[element(x.type)]
     if target.vector_bits < 512 or width(x.type) % lanes:

@@ -10,11 +10,11 @@ takes more than 40.
 from __future__ import annotations
 
 from deuteron.backend.cpu.math.pieces import by_registers, evaluate_piece, has_pieces, looked_up
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math import exponentials
 from deuteron.backend.math.polynomial import at_least, at_most, bits_of
+from deuteron.machine.cpu import CPU
 
 _SMALLEST, _LARGEST = 0.11, 15.9  # of the first piece, whose centre is 0, and of the last one
 _DROPPED_BITS = 21
@@ -56,7 +56,7 @@ _PIECES = (
 )
 
 
-def tanh(b: Builder, x: Value, target: CPUTarget) -> Value:
+def tanh(b: Builder, x: Value, target: CPU) -> Value:
     if not has_pieces(x.type, target):
         return exponentials.tanh(b, x)
     return by_registers(b, x, _tanh)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import byte_width
+from deuteron.machine.cpu import CPU
 
 
-def has_masked_moves(target: CPUTarget, num_bytes: int) -> bool:
+def has_masked_moves(target: CPU, num_bytes: int) -> bool:
     """Whether a CPU loads and stores elements of so many bytes under a mask."""
     return target.vector_bits >= 256 and (num_bytes >= 4 or target.masks_narrow)
 

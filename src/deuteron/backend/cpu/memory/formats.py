@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from xdsl.ir import Attribute
 
 from deuteron.backend.cpu.math.bf16 import round_to_bf16
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like, zero
 from deuteron.backend.math.conversions import (
@@ -26,12 +25,13 @@ from deuteron.backend.math.conversions import (
 )
 from deuteron.dtypes import FloatType
 from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1, is_narrow_float
+from deuteron.machine.cpu import CPU
 
 # Conversions saturate; what is stored is rounded already, and an infinity that came from memory goes back as it is.
 _STORED = {type: declared.as_stored for type, declared in FLOAT_TYPES.items()}
 
 
-def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTarget) -> Value:
+def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPU) -> Value:
     """Elements as they are computed with."""
     if element_type == i1:
         return b.icmp("ne", bits, zero(bits.type))
@@ -44,7 +44,7 @@ def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTar
     return bits
 
 
-def _widened(b: Builder, bits: Value, format: FloatType, target: CPUTarget) -> Value:
+def _widened(b: Builder, bits: Value, format: FloatType, target: CPU) -> Value:
     through_half = target.converts_half and is_part_of_half(format)
     return (widen_through_half if through_half else widen)(b, bits, format)
 
@@ -53,7 +53,7 @@ def to_memory(
     b: Builder,
     x: Value,
     element_type: Attribute,
-    target: CPUTarget,
+    target: CPU,
     toward_zero: bool = False,
     formats: Mapping[Attribute, FloatType] = _STORED,
 ) -> Value:
@@ -69,7 +69,7 @@ def to_memory(
     return x
 
 
-def stored(b: Builder, x: Value, element_type: Attribute, target: CPUTarget) -> Value:
+def stored(b: Builder, x: Value, element_type: Attribute, target: CPU) -> Value:
     """Elements in registers, which hold numbers of the type, as they lie in memory."""
     return upper_half(b, x) if element_type == bf16 else to_memory(b, x, element_type, target)
 
@@ -80,7 +80,7 @@ def upper_half(b: Builder, x: Value) -> Value:
     return b.trunc(b.lshr(bits, const(bits.type, 16)), like(bits.type, "i16"))
 
 
-def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:
+def rounded(b: Builder, x: Value, element_type: Attribute, target: CPU, toward_zero: bool = False) -> Value:
     """A float register that holds a number of the type."""
     if not is_narrow_float(element_type):
         return x

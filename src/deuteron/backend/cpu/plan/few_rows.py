@@ -33,11 +33,11 @@ from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.cpu.products.products import BYTE_QUADS, Product, TileProduct, has_product
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import bf16, element_type_of, f16, f32, i32, shape_of
+from deuteron.machine.cpu import CPU
 
 # Rows that take less time so than in blocks. Of sixteen rows of fp32 B read where it is takes 0.6 to 0.9 of the time of
 # packing it on a Zen 4. Blocks on tiles take as long for five rows as for sixteen: on an Emerald Rapids four of bf16
@@ -58,7 +58,7 @@ def most_rows(m: int, type: Attribute, product: Product | None, b_is_by_columns:
     return min(_MOST_ROWS if type == f32 else narrow, m if m <= _LEAST_ROWS else m - 1)
 
 
-def find_few_rows(plan: Plan, target: CPUTarget) -> None:
+def find_few_rows(plan: Plan, target: CPU) -> None:
     """Give such products what has to be known before their loops, and have their operands' copies made only else."""
     types = _types(target)
     for loop in _loops(plan.body):
@@ -69,7 +69,7 @@ def find_few_rows(plan: Plan, target: CPUTarget) -> None:
                     nest.unless_computed = item
 
 
-def _types(target: CPUTarget) -> set[tuple[Attribute, Attribute]]:
+def _types(target: CPU) -> set[tuple[Attribute, Attribute]]:
     """The types of operands, both the same, and of sums."""
     if not target.masks_narrow:
         return {(f32, f32)}

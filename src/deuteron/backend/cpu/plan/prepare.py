@@ -27,7 +27,7 @@ from deuteron.backend.cpu.plan.steps_together import copy_operands_of_steps, is_
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
 from deuteron.backend.cpu.products.blocking import block_columns, tile_columns
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, TileProduct, native_product
-from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.llvm.types import bit_width
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
@@ -37,9 +37,10 @@ from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import is_integer, is_tile, shape_of
+from deuteron.machine.cpu import CPU
 
 
-def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
+def kernel_of(module: ModuleOp, target: CPU) -> FuncOp:
     """A copy of the kernel, the only public function, prepared for planning."""
     kernels = [func for func in functions_in(module.clone()) if not func.is_private]
     if len(kernels) != 1:
@@ -77,7 +78,7 @@ def _copy_yielded(op: scf.ForOp, inductions: set[SSAValue]) -> None:
             _copy_operand(terminator, number)
 
 
-def _prepare_product(op: DotOp, target: CPUTarget, inductions: set[SSAValue]) -> None:
+def _prepare_product(op: DotOp, target: CPU, inductions: set[SSAValue]) -> None:
     product = native_product(op, target, is_sum_of_loop(op))
     steps = steps_together(op, product)
     m, n = shape_of(op.result.type)[-2:]
@@ -88,12 +89,12 @@ def _prepare_product(op: DotOp, target: CPUTarget, inductions: set[SSAValue]) ->
     if steps == 1:
         _copy_operands(op, inductions)
         return
-    columns = block_columns(m, n, target.vector_width(register_type(op.c.type)), target.vector_registers)
+    columns = block_columns(m, n, target.vector_width(bit_width(register_type(op.c.type))), target.vector_registers)
     mark_steps(op, steps)
     copy_operands_of_steps(op, steps, columns)
 
 
-def _panel_columns(m: int, n: int, product: NativeProduct, target: CPUTarget) -> int:
+def _panel_columns(m: int, n: int, product: NativeProduct, target: CPU) -> int:
     """How many columns the panels of B have that a product is given."""
     if isinstance(product, TileProduct):
         return tile_columns(n)

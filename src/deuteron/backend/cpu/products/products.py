@@ -24,13 +24,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i8
 
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.compile import has_intrinsic
 from deuteron.backend.llvm.intrinsics import DPBF16, LDTILECFG, TDPBF16PS, TDPBSSD, VPDPBUSD
 from deuteron.backend.llvm.types import Value, const, is_float
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import bf16, element_type_of, f32, i32, shape_of
+from deuteron.machine.cpu import CPU
 
 LANES = 16  # of the registers that native products are computed in, and rows of tiles
 
@@ -118,13 +118,13 @@ def plain_product(type: str) -> PlainProduct:
     return PlainProduct(type, type)
 
 
-def has_product(product: NativeProduct, target: CPUTarget) -> bool:
+def has_product(product: NativeProduct, target: CPU) -> bool:
     if isinstance(product, TileProduct) and not has_intrinsic(LDTILECFG, target.cpu, target.features):
         return False
     return target.vector_bits == 512 and has_intrinsic(product.intrinsic, target.cpu, target.features)
 
 
-def native_product(op: DotOp, target: CPUTarget, is_sum_of_loop: bool) -> NativeProduct | None:
+def native_product(op: DotOp, target: CPU, is_sum_of_loop: bool) -> NativeProduct | None:
     """The best that the processor has for a product of these types and sizes, if anything."""
     types = tuple(element_type_of(value.type) for value in (op.a, op.b, op.c))
     sizes = (*shape_of(op.result.type)[-2:], shape_of(op.a.type)[-1])
@@ -134,7 +134,7 @@ def native_product(op: DotOp, target: CPUTarget, is_sum_of_loop: bool) -> Native
     return next((product for product in known if product.fits(*sizes, is_sum_of_loop)), None)
 
 
-def _is_made_with_tiles(target: CPUTarget) -> bool:
+def _is_made_with_tiles(target: CPU) -> bool:
     """Whether the processor of this name has tiles of bf16, also where a process may not use them."""
     return has_intrinsic(BF16_TILES.intrinsic, target.cpu, "")
 

@@ -22,13 +22,13 @@ from deuteron.backend.cpu.memory.wide_atomics import update_lanes, update_neighb
 from deuteron.backend.cpu.memory.wraps import is_straight, may_wrap
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.rules.memory import straight_unless_moved
-from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
 from deuteron.backend.math.vectors import any_lane
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.types import FLOAT_TYPES, element_type_of, is_narrow_float
+from deuteron.machine.cpu import CPU
 
 _OPCODES = {
     AtomicKind.AND: "and",
@@ -160,7 +160,7 @@ class _Update(Update):
     kind: AtomicKind
     type: Attribute
     ordering: str
-    target: CPUTarget
+    target: CPU
 
     @property
     def name(self) -> str:
@@ -205,7 +205,7 @@ class _Update(Update):
         return old
 
 
-def _update_of(op: Operation, target: CPUTarget) -> _Update:
+def _update_of(op: Operation, target: CPU) -> _Update:
     kind, type = AtomicKind(op.kind.value.data), element_type_of(op.result.type)
     if type in FLOAT_TYPES and kind not in _OF_FLOATS:
         raise CompilationError(f"an atomic {kind.name.lower()} of {type}, which are floats")

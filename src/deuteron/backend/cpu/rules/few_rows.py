@@ -138,7 +138,7 @@ def _compute_few(
         (rows, columns, depth),
         elements=_elements(ctx, dot),
         b_is_by_columns=operands[1].unit_axis == 0,
-        lanes=ctx.target.vector_width("float"),
+        lanes=ctx.target.vector_width(32),
         registers=ctx.target.vector_registers,
         step=shape_of(dot.op.a.type)[1],
         most_rows=dot.few_rows.most_rows,

@@ -19,7 +19,7 @@ from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.packing import emit_packed
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.products.shared_products import call_matmul, kind_of, matmul_shape
-from deuteron.backend.llvm.types import Value, byte_width, const, zero
+from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, zero
 from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute
 from deuteron.ir.types import shape_of
@@ -126,7 +126,7 @@ def _emit_product(
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, given)
         return
-    width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
+    width = LANES if product is not None else ctx.target.vector_width(bit_width(item.result.slot.type))
     product = product or _plain_product(item)
     emit = call_matmul if kind_of(item) in ctx.repeated_products else emit_matmul
     emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, given)
