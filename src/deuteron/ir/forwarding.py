@@ -22,6 +22,8 @@ def forwarded_from(value: SSAValue) -> Sequence[SSAValue]:
     op, index = value.owner, value.index
     if isinstance(op, Block):
         return _to_argument(op, index)
+    if not op.regions:
+        return ()  # as of most ops: `isinstance` is slow on their classes
     if isinstance(op, scf.ForOp):
         return _around(op, index)
     if isinstance(op, scf.IfOp):
