@@ -47,6 +47,7 @@ def test_parameters():
     assert [param.do_not_specialize for param in fn.params] == [False, True, False, False]
     assert [param.do_not_specialize_on_alignment for param in fn.params] == [True, False, False, False]
     assert (fn.__name__, fn.__doc__) == ("kernel", None)
+    assert repr(fn) == f"Function({__name__}:test_parameters.<locals>.kernel)"
 
 
 def test_call_outside_of_a_kernel_says_what_to_do():

@@ -113,7 +113,7 @@ class Function(SourceFunction):
         return self._params
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.__module__}.{self.__qualname__})"
+        return f"{type(self).__name__}({self.__module__}:{self.__qualname__})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(

@@ -416,6 +416,13 @@ def test_what_was_chosen_is_printed_when_asked_for(monkeypatch, capsys):
     assert "skipped BLOCK: 64, num_warps: 4, num_stages: 3, num_ctas: 1: too large" in printed
 
 
+def test_the_attributes_of_a_configuration_are_its_options():
+    """Programs make configurations of what `dir` lists."""
+    names = {name for name in dir(deuteron.Config({})) if not name.startswith("__")}
+    options = {"num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override"}
+    assert names == {"kwargs", "all_kwargs", "pre_hook", *options}
+
+
 def test_configurations_are_values():
     assert deuteron.Config({"A": 1}) == deuteron.Config({"A": 1})
     assert deuteron.Config({"A": 1}) != deuteron.Config({"A": 1}, num_warps=8)

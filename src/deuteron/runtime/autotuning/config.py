@@ -69,10 +69,12 @@ class Config:
         return f"Config({self})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Config) and self._key() == other._key()
+        return isinstance(other, Config) and _key(self) == _key(other)
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(_key(self))
 
-    def _key(self) -> tuple:
-        return (*self.all_kwargs().items(), self.pre_hook)
+
+def _key(config: Config) -> tuple:
+    """No method: programs take every attribute of a Config that has no underscores on both sides for an option."""
+    return (*config.all_kwargs().items(), config.pre_hook)
