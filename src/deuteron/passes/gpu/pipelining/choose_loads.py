@@ -78,7 +78,7 @@ class ChosenLoads:
 
     def into_registers(self, distance: int) -> dict[LoadOp, int]:
         """How many iterations ahead which loads go into registers, where copies are `distance` iterations ahead."""
-        copied = {one.load for one in self.copied}
+        copied = [one.load for one in self.copied]  # in order, which decides that of the code
         wanted = {**dict.fromkeys(self.prefetched, 1), **dict.fromkeys(copied, distance)}
         found = {load: far for load, far in self.addresses.with_sources(wanted).items() if load not in copied}
         for load in found.keys() - set(self.prefetched):
