@@ -132,6 +132,9 @@ def test_a_module_that_does_not_exist(tmp_path: Path):
     result = compile_scale(tmp_path, "-m", "nothing.there")
     assert result.returncode == 1
     assert result.stderr == "error: cannot import 'nothing.there': ModuleNotFoundError: No module named 'nothing'\n"
+    (tmp_path / "scale.py").write_text("")
+    result = compile_scale(tmp_path, "-m", "scale.py")
+    assert 'It is a file: name it without -m, in deuteron.toml source = "scale.py"' in result.stderr
 
 
 @pytest.mark.parametrize("command", [[], ["x.py", "-m", "x"]])

@@ -70,6 +70,7 @@ MISTAKES = [
     ('[library.log]\ntargets = ["cpu"]\n', "1:2: error: 'log' cannot be a namespace of C++: give a 'namespace'"),
     ('[library.class]\ntargets = ["cpu"]\n', "1:2: error: 'class' cannot be a namespace of C++: give a 'namespace'"),
     ('[library.a]\ntargets = ["cpu"]\nnamespace = "b::new"\n', "3:1: error: 'b::new' cannot be a namespace of C++"),
+    ('[library.a]\ntargets = ["cpu"]\nnamespace = "a.b"\n', "its parts are words that C++ leaves free, joined by ::"),
     ('[library.a]\ntargets = ["cpu"]\nnamespace = "b::log"\n', "error: library 'a' has no kernels"),
     ('[library.a]\ntargets = ["cpu"]\n', "1:2: error: library 'a' has no kernels"),
     ('[library.a]\ntargets = ["cpux"]\n', "2:12: error: unknown target 'cpux'"),

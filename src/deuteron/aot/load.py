@@ -147,9 +147,13 @@ def _described(error: BaseException) -> str:
 
 
 def _found_above(error: BaseException, path: Path | ModuleName) -> str:
-    """Where the module is that was not found, if a folder above that of the file has it, and the name to import by."""
-    if not isinstance(error, ModuleNotFoundError) or isinstance(path, ModuleName) or not error.name:
+    """Where the module is that was not found, if a folder above that of the file has it, and the name to import by; of
+    what is named as a module and is a file, how to name it.
+    """
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
+    if isinstance(path, ModuleName):
+        return f'. It is a file: name it without -m, in deuteron.toml source = "{path}"' if Path(path).is_file() else ""
     missing = Path(*error.name.split("."))
     for folder in path.absolute().parent.parents:
         if (folder / missing).is_dir() or (folder / missing).with_suffix(".py").is_file():

@@ -231,7 +231,8 @@ class Library:
         except UsageError as error:
             raise self.error(error.message) from None
         if not isinstance(self.namespace, str | None) or not is_namespace(self.cxx_namespace):
-            advice = ": give a 'namespace'" if self.namespace is None else ""
+            parts = ": its parts are words that C++ leaves free, joined by ::"
+            advice = ": give a 'namespace'" if self.namespace is None else parts
             raise self.error(f"{self.namespace or self.name!r} cannot be a namespace of C++{advice}", "namespace")
 
     def _check_objects(self) -> None:
