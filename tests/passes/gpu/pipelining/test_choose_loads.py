@@ -129,3 +129,32 @@ def test_chosen(rng, case, target):
         given = [one.copy() for one in (a, b, table, rows)]
         emulate_compiled(kernel, *(aligned(one) for one in given), out, n, asynchronous=asynchronous)
         np.testing.assert_array_equal(out, expected(case, *given, n), f"{n} {asynchronous}")
+
+
+@deuteron.jit
+def odd_product(a, b, out, K, IS_CARRIED: tl.constexpr):
+    m, n, k = tl.arange(0, 128), tl.arange(0, 64), tl.arange(0, 64)
+    a_ptrs, b_ptrs = a + m[:, None] * K + k[None, :], b + n[None, :] * K + k[:, None]
+    acc = tl.zeros((128, 64), tl.float32)
+    for start in range(0, K, 64):
+        if not IS_CARRIED:
+            a_ptrs = a + m[:, None] * K + (start + k)[None, :]
+            b_ptrs = b + n[None, :] * K + (start + k)[:, None]
+        x = tl.load(a_ptrs, mask=k[None, :] < K - start, other=0.0)
+        y = tl.load(b_ptrs, mask=k[:, None] < K - start, other=0.0)
+        acc = tl.dot(x, y, acc)
+        if IS_CARRIED:
+            a_ptrs += 64
+            b_ptrs += 64
+    tl.store(out + m[:, None] * 64 + n[None, :], acc)
+
+
+@pytest.mark.parametrize("is_carried", [True, False])
+def test_addresses_that_are_computed_fill_more_registers(rng, is_carried):
+    """Of 64 sums, 96 elements and the addresses of 48 rows: loads ahead spilled, and took 1.5 times as long."""
+    a, b = (rng.integers(-1, 2, (rows, 99)).astype(np.float16) for rows in (128, 64))
+    out = aligned(np.full((128, 64), np.nan, np.float32))
+    kernel = compile_for("cuda:90", odd_product, aligned(a), aligned(b), out, 99, IS_CARRIED=is_carried, num_stages=3)
+    assert ("into-registers" in generic_asm(kernel, "ttgir")) == is_carried
+    emulate_compiled(kernel, aligned(a), aligned(b), out, 99)
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b.T)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.points_to import Targets
@@ -35,6 +36,7 @@ from deuteron.analysis.loop_registers import ROOM, distinct_addresses, registers
 from deuteron.ir.around import loops_around
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -57,6 +59,9 @@ FEW = 8
 # Of an address, as much as ptxas does not compute again. With 0.8 of the registers filled so, products of odd sizes
 # had 0.7 to 0.9 of the speed without loads ahead, with 0.72 they had 1.05 to 1.4.
 REGISTERS_PER_ADDRESS = 1 / 2
+# Of an address that the loop does not carry, but computes of the iteration's number. With loads ahead products and
+# attention that fill more than the room so took 1.24 to 1.55 of the time, with less than 0.98 of it mostly 0.7 to 1.0.
+REGISTERS_PER_COMPUTED = 5 / 4
 # What the addresses of loads depend on: 32 registers. Not measured.
 MAX_BYTES_OF_ADDRESSES = 128
 # Registers of a thread, of what no dot reads: scales of rows or columns. Not measured.
@@ -124,11 +129,23 @@ def _crowd_of(
     if loaded <= FEW:
         return None
     held = registers_held(loop, TilePolynomials(), {load.result for load in obstacles})
-    addresses = sum(len(distinct_addresses(load.ptr, info.of(load.ptr))) for load in loads)
+    addresses = {load: len(distinct_addresses(load.ptr, info.of(load.ptr))) for load in loads}
+    filled = sum(count * _registers_per_address(load, loop) for load, count in addresses.items())
     room = int(ROOM * config.registers_per_thread)
-    if held + loaded + REGISTERS_PER_ADDRESS * addresses <= room:
+    if held + loaded + filled <= room:
         return None
-    return f"{loaded} registers for what is loaded ahead, from {addresses} addresses, have no room besides {held}"
+    total = sum(addresses.values())
+    return f"{loaded} registers for what is loaded ahead, from {total} addresses, have no room besides {held}"
+
+
+def _registers_per_address(load: Load, loop: scf.ForOp) -> float:
+    made_of = reached([load.ptr], lambda value: value.owner.operands if _is_computed_in(value, loop) else ())
+    is_carried = any(value.owner is loop.body.block and is_tile(value.type) for value in made_of)
+    return REGISTERS_PER_ADDRESS if is_carried else REGISTERS_PER_COMPUTED
+
+
+def _is_computed_in(value: SSAValue, loop: scf.ForOp) -> bool:
+    return isinstance(value.owner, Operation) and loop.is_ancestor(value.owner)
 
 
 class _RoomOfAddresses:
