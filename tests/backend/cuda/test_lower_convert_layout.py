@@ -152,3 +152,19 @@ def test_a_register_changes_places_with_a_lane(element, count, register_bit, lan
     for held in (registers, mixed):
         kernel = check_conversion(256, element, src, layout_1d(held, lanes, [], 256), 1)
         assert len(instructions_with(kernel, "shfl.sync.bfly")) == len(instructions_with(kernel, "shfl")) == count
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("way", ["stored", "loaded", "loaded transposed", "both"])
+def test_rows_of_matrices_wherever_they_are(rng, way, target):
+    """The bits of a tile are in any order; three of them make the row of a matrix for a side, which random layouts
+    hardly have, where no longer vectors are on both.
+    """
+    bits = [1 << int(bit) for bit in rng.permutation(11)]
+    row, rest = bits[:3], bits[3:]
+    other = [rest[number] for number in rng.permutation(len(rest))]
+    rows = layout_1d([row[0], *rest[4:]], [*row[1:], *rest[:3]], rest[3:4], 2048)
+    columns, moved = (layout_1d([b[0], *b[4:]], [*b[1:3], *row], b[3:4], 2048) for b in (rest, other))
+    held = layout_1d([*row, *other[6:]], other[:5], other[5:6], 2048)
+    ways = {"stored": (rows, held), "loaded": (held, rows), "loaded transposed": (held, columns), "both": (rows, moved)}
+    check_conversion(2048, "i16", *ways[way], 2, target)
