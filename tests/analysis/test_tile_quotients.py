@@ -105,3 +105,20 @@ def test_what_is_not_known(case):
 @pytest.mark.parametrize("c", [0, -1, -6])
 def test_divisors_below_one(case, c):
     assert not _are_one(case, c)
+
+
+@deuteron.jit
+def fed_back(p, n):
+    v = n
+    for k in range(4):
+        v = v + k
+        v = v % 5 + v // 3
+        tl.store(p + v, v)
+
+
+def test_what_a_loop_makes_of_its_own_quotient():
+    """It was looked for without end: of what a quotient is made, that is made of the quotient."""
+    module = lower_function(fed_back, {"p": "*i32", "n": "i32"}, {}, {})
+    (store,) = nested_ops(module, StoreOp)
+    known = TileQuotients(function_of(store))
+    assert known.of(store.ptr) is not None

@@ -47,13 +47,21 @@ class TileQuotients(TilePolynomials):
         super().__init__()
         self._func = func
         self._quotients: dict[Atom, Quotient] = {}
+        self._asked: set[SSAValue] = set()
 
     def quotient_of(self, atom: Atom) -> Quotient | None:
         return self._quotients.get(atom)
 
     def is_natural(self, value: SSAValue) -> bool:
-        """Whether it is certainly not negative, and just what its polynomial says, whatever divides in it."""
-        return not self.wraps_in(value) and relies_on(lambda most: most(value) is not None, self._func)
+        """Whether it is certainly not negative, and just what its polynomial says, whatever divides in it. That is not
+        known of what a loop makes of its own quotient.
+        """
+        if value in self._asked:
+            return False
+        self._asked.add(value)
+        is_exact = not self.wraps_in(value)
+        self._asked.remove(value)
+        return is_exact and relies_on(lambda most: most(value) is not None, self._func)
 
     def over(self, dividend: Polynomial, divisor: int, value: SSAValue) -> Polynomial:
         """A polynomial over a number, rounded down: the value, or a part of it."""
