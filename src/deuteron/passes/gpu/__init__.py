@@ -5,6 +5,7 @@ clusters/            programs shared out over CTAs, which load together
 descriptors/         blocks of tensors, by TMA
 order_programs.py    programs with more to do first
 count_moves.py       tiles that loops advance, carried as a number
+batch_loads.py       loads in front of what waits for the first of them
 reread_backwards.py  rows that are read again, from their end
 operands/            what dots are given
 layouts/             which thread has which element
@@ -21,6 +22,7 @@ from __future__ import annotations
 from xdsl.passes import ModulePass
 
 from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.batch_loads import BatchLoads
 from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.count_moves import CountMoves
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
@@ -80,6 +82,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         GroupIterations(config),
         # After groups of iterations: of known bounds they are one loop.
         Fold(),
+        # After groups of iterations, in which it finds more. Before loads are pipelined: what is left is done as it is.
+        BatchLoads(config),
         # After dead code and descriptors: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the dots that it makes have instructions, and so layouts, of their own.
