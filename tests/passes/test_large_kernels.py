@@ -7,13 +7,14 @@ from collections import Counter
 
 import pytest
 
-from deuteron.analysis.aliasing import global_hazards, known_effects, program_order
+from deuteron.analysis.aliasing import global_hazards, known_effects
 from deuteron.analysis.aliasing.global_hazards import GlobalHazards
 from deuteron.backend import get_backend, parse_target
 from deuteron.backend.stage import Unit
 from deuteron.compiler import ASTSource
 from deuteron.compiler.driver import begin_walk
 from deuteron.ir import builder
+from deuteron.passes.gpu import batch_loads
 from deuteron.passes.gpu.layouts import homes
 from deuteron.passes.gpu.operands import load_once
 from deuteron.passes.gpu.pipelining import pipeline_loads
@@ -99,7 +100,7 @@ def count_calls(monkeypatch):
     ("kernel", "owner", "name", "sizes"),
     [
         ("stores", GlobalHazards, "_conflict", (40, 80)),
-        ("loads", program_order, "written_by", (15, 30)),
+        ("loads", batch_loads, "load_cost", (15, 30)),
         ("branches", eliminate_dead_code, "own_effects", (15, 30)),
         ("branches", known_effects, "own_effects", (15, 30)),
         ("branches", builder, "is_unknown", (15, 30)),

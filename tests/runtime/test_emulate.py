@@ -56,15 +56,17 @@ class Held:
 
 
 @deuteron.jit
-def fill_kernel(x_ptr):
-    tl.store(x_ptr + tl.arange(0, 4), 5.0)
+def fill_kernel(x_ptr, value):
+    tl.store(x_ptr + tl.arange(0, 4), value)
 
 
-def test_an_array_by_its_interface_alone(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("value", [5.0, np.float32(5), np.int32(5)])
+def test_an_array_by_its_interface_alone(value, monkeypatch: pytest.MonkeyPatch):
+    """NumPy's numbers have that as well."""
     monkeypatch.setenv("DEUTERON_EMULATE", "1")
     monkeypatch.setenv("DEUTERON_TARGET", "cuda:90")
     x = np.zeros(4, np.float32)
-    fill_kernel[(1,)](Held(x))
+    fill_kernel[(1,)](Held(x), value)
     assert (x == 5).all()
 
 

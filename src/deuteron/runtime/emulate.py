@@ -66,7 +66,7 @@ def _argument(arg: Any) -> Any:
     """What the emulator takes for it: NumPy arrays, torch's tensors on the CPU and numbers."""
     if isinstance(arg, TensorWrapper):
         return _argument(arg.base)
-    if hasattr(arg, "data_ptr") or isinstance(arg, np.ndarray):
+    if hasattr(arg, "data_ptr") or isinstance(arg, np.ndarray | np.generic):
         return arg
     if hasattr(arg, "__array_interface__"):
         return np.asarray(arg)

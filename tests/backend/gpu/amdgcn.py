@@ -158,7 +158,7 @@ def _lower(module: ModuleOp, unit: Unit) -> Made:
     attributes = f'nounwind "amdgpu-flat-work-group-size"="{config.num_threads},{config.num_threads}"'
     b = made.function(unit.symbol, "void", parameters_of(func), isa.kernel_convention, attributes)
     threads = Threads(b, isa, config.machine.warp_size, config.num_warps)
-    lower_body(Context(made, b, isa, config, RULES, AxisInfoAnalysis(func), frozenset(), threads), func)
+    lower_body(Context(made, b, isa, config, RULES, AxisInfoAnalysis(func), threads), func)
     return Made(made.text(), {"shared": shared})
 
 

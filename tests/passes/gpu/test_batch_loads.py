@@ -31,18 +31,20 @@ def windows(x, o, n, KIND: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "num_warps", "batch"),
+    ("kind", "size", "num_warps", "n", "batch"),
     [
-        ("plain", 1024, 4, 4),
-        ("plain", 4096, 4, 2),  # of 32 registers each, of 95
-        ("plain", 8192, 16, 3),  # of 16 registers each, of 48
-        ("chained", 1024, 4, 1),
-        ("stored", 1024, 4, 1),
+        ("plain", 1024, 4, 128, 4),
+        ("plain", 4096, 4, 128, 2),  # of 32 registers each, of 95
+        ("plain", 8192, 16, 128, 3),  # of 16 registers each, of 48
+        ("plain", 1024, 4, 101, 1),  # a word at a time
+        ("plain", 128, 4, 101, 4),
+        ("chained", 1024, 4, 128, 1),
+        ("stored", 1024, 4, 128, 1),
     ],
 )
-def test_what_is_computed_follows_a_batch(kind, size, num_warps, batch):
+def test_what_is_computed_follows_a_batch(kind, size, num_warps, n, batch):
     """Windows of 3 by 3 taps, of which three were under way: 15.5 us became 14.4 on an H200."""
-    text = generic_asm(compile_for("cuda:90", windows, X, X, 100, KIND=kind, N=size, num_warps=num_warps), "ttgir")
+    text = generic_asm(compile_for("cuda:90", windows, X, X, n, KIND=kind, N=size, num_warps=num_warps), "ttgir")
     ops = re.findall(r'"(tt\.load|math\.cos|tt\.store)"', text)
     assert max(len(list(run)) for op, run in groupby(ops) if op == "tt.load") == batch
 
