@@ -13,9 +13,9 @@ import pytest
 import deuteron.language as tl
 from deuteron.backend.cpu import backend
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.items import Dot, For
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.products.direct import read_directly
 from deuteron.backend.cpu.products.amx import emit_configuration, emit_release, emit_tile_matmul
 from deuteron.backend.cpu.products.blocking import MatmulShape, tile_columns
 from deuteron.backend.cpu.products.products import BF16_TILES, BYTE_TILES

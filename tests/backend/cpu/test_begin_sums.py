@@ -7,10 +7,10 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.products.begin_sums import begin_sums
+from deuteron.backend.cpu.plan.products.needed_sums import find_needed_sums
 from deuteron.backend.cpu.target import cpu_target
 from tests.backend.cpu.amx_machine import amx_machine
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.cpu.plan.few_rows import most_rows
+from deuteron.backend.cpu.plan.products.few_rows import most_rows
 from deuteron.backend.cpu.products.products import BF16_PAIRS, BF16_TILES
 from deuteron.ir.types import bf16, f16, f32
 

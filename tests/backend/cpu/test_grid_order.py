@@ -8,9 +8,9 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.grid_order import grid_order
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.reuse import reuse_operands
+from deuteron.backend.cpu.plan.products.reuse import reuse_operands
+from deuteron.backend.cpu.plan.programs.grid_order import grid_order
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 

@@ -5,8 +5,8 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu.plan.idle_programs import EVERY_PROGRAM, Stride, busy_programs
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.programs.idle_programs import EVERY_PROGRAM, Stride, busy_programs
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 

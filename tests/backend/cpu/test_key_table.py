@@ -12,9 +12,9 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend.cpu import backend, lowering
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.reuse import reuse_operands
+from deuteron.backend.cpu.plan.products.direct import read_directly
+from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
 from tests.backend.cpu.amx_machine import amx_machine
 

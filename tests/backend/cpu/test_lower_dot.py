@@ -5,11 +5,11 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.items import Dot, dots_of
-from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.private import nests_of
+from deuteron.backend.cpu.plan.products.direct import read_directly
+from deuteron.backend.cpu.plan.products.marks import product_of
+from deuteron.backend.cpu.plan.tiles.private import nests_of
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.ir.tt.dot import DotOp
 

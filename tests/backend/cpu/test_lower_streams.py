@@ -10,7 +10,7 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu import lowering
-from deuteron.backend.cpu.plan import streams
+from deuteron.backend.cpu.plan.programs import streams
 
 STREAMED = "!nontemporal"
 MOST_STORES = tl.constexpr(streams.MOST_STORES)

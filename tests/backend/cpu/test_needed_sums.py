@@ -10,9 +10,9 @@ import pytest
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
-from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.products.needed_depth import find_needed_depth
+from deuteron.backend.cpu.plan.products.needed_sums import find_needed_sums
 from deuteron.backend.cpu.target import cpu_target
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")

@@ -10,9 +10,9 @@ import pytest
 import deuteron.language as tl
 from deuteron.backend.cpu.loops import MAX_UNROLL
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.axes import choose_axis
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.private import nests_of
+from deuteron.backend.cpu.plan.tiles.private import nests_of
+from deuteron.backend.cpu.plan.vectors.axes import choose_axis
 from deuteron.backend.cpu.target import cpu_target
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
@@ -94,7 +94,7 @@ def test_columns_in_runs(compare, rng, bfloat16, type, runs, are_off_elsewhere):
 
 
 def test_more_lanes_than_a_word_has_bits(compare, rng, monkeypatch):
-    monkeypatch.setattr("deuteron.backend.cpu.plan.axes.MAX_LANES", 128)
+    monkeypatch.setattr("deuteron.backend.cpu.plan.vectors.axes.MAX_LANES", 128)
     a, b = (rng.integers(-4, 5, shape).astype(np.int8) for shape in ((16, 70), (70, 150)))
     table = rng.integers(0, 150, 128).astype(np.int32)
     args = [a, b, np.full((16, 150), 77, np.int32), table, 70, 150, 1]

@@ -7,11 +7,11 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.axes import choose_axis
-from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, Transpose
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, StoreRoot
+from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
+from deuteron.backend.cpu.plan.vectors.axes import choose_axis
 from deuteron.backend.cpu.target import cpu_target
 
 

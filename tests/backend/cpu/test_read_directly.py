@@ -7,9 +7,9 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.items import dots_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.products.direct import read_directly
 from deuteron.backend.cpu.target import cpu_target
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")

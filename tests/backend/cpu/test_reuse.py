@@ -11,9 +11,9 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend.cpu import backend, countdown
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan import reuse as module
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.reuse import reuse_operands
+from deuteron.backend.cpu.plan.products import reuse as module
+from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.ir.tt.program import GetProgramIdOp
 from tests.backend.cpu.amx_machine import amx_machine

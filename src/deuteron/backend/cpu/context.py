@@ -18,12 +18,12 @@ from deuteron.backend.cpu.countdown import Countdown
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
 from deuteron.backend.cpu.plan.items import Dot
+from deuteron.backend.cpu.plan.programs.streams import Streams
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
-from deuteron.backend.cpu.plan.streams import Streams
+from deuteron.backend.cpu.plan.vectors.axes import ELEMENTS, Vectorisation
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.rule_errors import guarded, unsupported

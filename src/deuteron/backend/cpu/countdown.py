@@ -24,7 +24,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.counter import Counter
 from deuteron.backend.llvm.types import Value, bit_width, const
 
-# Elements (`plan/work.py`) until a look, which takes 30 ns: most kernels take 0.1 to 2 ms for so many.
+# Elements (`plan/programs/work.py`) until a look, which takes 30 ns: most kernels take 0.1 to 2 ms for so many.
 BUDGET = 1 << 20
 _MOST_SHIFT = 40  # of a budget: it fits a word then
 # Whoever looks may run Python; of what this module knows of nothing changes but arrays, which a launch has for itself.

@@ -14,14 +14,14 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.loops import MAX_UNROLL
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.axes import choose_axis
-from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Transpose, regions_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, Root
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place
+from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
+from deuteron.backend.cpu.plan.vectors.axes import choose_axis
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata

@@ -32,13 +32,13 @@ from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.memory.transpose import exchange_lanes, exchange_words
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, Stride, knowing, parts_of
-from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.limits import Limits, find_limits
-from deuteron.backend.cpu.plan.quotients import Quotients
 from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root
-from deuteron.backend.cpu.plan.segments import Segments
+from deuteron.backend.cpu.plan.vectors.axes import ELEMENTS, Vectorisation, choose_axis
+from deuteron.backend.cpu.plan.vectors.limits import Limits, find_limits
+from deuteron.backend.cpu.plan.vectors.quotients import Quotients
+from deuteron.backend.cpu.plan.vectors.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments

@@ -8,7 +8,7 @@
         whether it was left before its end, since the launch is to end
 
 `args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest or as
-`plan/grid_order.py` says. Where
+`plan/programs/grid_order.py` says. Where
 programs may wait for one another (`analysis/waiting_loops.py`) or assert, one more entry of `args` points to what they
 and the launch tell each other (`control.py`), or is null. Of an interruptible kernel the last entry is for its loops,
 and that over programs, which look now and then whether the launch is to end (`countdown.py`).
@@ -34,24 +34,24 @@ from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.cpu.memory.streaming import fence_streams, launch_streams
-from deuteron.backend.cpu.plan.begin_sums import begin_sums
-from deuteron.backend.cpu.plan.buffers import assign_buffers
-from deuteron.backend.cpu.plan.direct import drop_copies, read_directly
-from deuteron.backend.cpu.plan.few_rows import find_few_rows
-from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
-from deuteron.backend.cpu.plan.idle_programs import EVERY_PROGRAM, Stride, busy_programs
-from deuteron.backend.cpu.plan.marks import product_of
-from deuteron.backend.cpu.plan.needed_depth import find_needed_depth
-from deuteron.backend.cpu.plan.needed_sums import find_needed_sums
-from deuteron.backend.cpu.plan.orders import choose_orders
-from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.plan.private import release_private_tiles
-from deuteron.backend.cpu.plan.reuse import reuse_operands
+from deuteron.backend.cpu.plan.products.begin_sums import begin_sums
+from deuteron.backend.cpu.plan.products.direct import drop_copies, read_directly
+from deuteron.backend.cpu.plan.products.few_rows import find_few_rows
+from deuteron.backend.cpu.plan.products.marks import product_of
+from deuteron.backend.cpu.plan.products.needed_depth import find_needed_depth
+from deuteron.backend.cpu.plan.products.needed_sums import find_needed_sums
+from deuteron.backend.cpu.plan.products.pack_in_place import pack_in_place
+from deuteron.backend.cpu.plan.products.reuse import reuse_operands
+from deuteron.backend.cpu.plan.programs.grid_order import FROM_X, Order, grid_order
+from deuteron.backend.cpu.plan.programs.idle_programs import EVERY_PROGRAM, Stride, busy_programs
+from deuteron.backend.cpu.plan.programs.streams import Streams, find_streams
+from deuteron.backend.cpu.plan.programs.work import work_of
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.slots import Reuse
-from deuteron.backend.cpu.plan.streams import Streams, find_streams
-from deuteron.backend.cpu.plan.work import work_of
+from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
+from deuteron.backend.cpu.plan.tiles.orders import choose_orders
+from deuteron.backend.cpu.plan.tiles.private import release_private_tiles
 from deuteron.backend.cpu.products.amx import emit_configuration, emit_release
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.backend.cpu.products.shared_products import repeated_products

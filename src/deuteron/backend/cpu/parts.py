@@ -1,4 +1,4 @@
-"""The parts of a loop whose masks have limits (`plan/limits.py`): where no lane is asked for, and nothing is loaded.
+"""The parts of a loop whose masks have limits (`plan/vectors/limits.py`): where no lane is asked for, nothing is loaded.
 
     x = load(p + c, mask=c < n, other=-inf)         n = 1000, 16 lanes, four vectors at a time
     for c in 0..960 step 64:                        load, without a mask
@@ -22,8 +22,8 @@ from typing import NamedTuple
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.fragment import Uniform, one_element
 from deuteron.backend.cpu.plan.indices import Index
-from deuteron.backend.cpu.plan.limits import Limits
-from deuteron.backend.cpu.plan.mask_limits import Limit
+from deuteron.backend.cpu.plan.vectors.limits import Limits
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, zero
 from deuteron.ir.arith import CmpIOp

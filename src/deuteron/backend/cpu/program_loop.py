@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deuteron.backend.cpu.plan.grid_order import FROM_X, Order
-from deuteron.backend.cpu.plan.idle_programs import EVERY_PROGRAM, Stride
+from deuteron.backend.cpu.plan.programs.grid_order import FROM_X, Order
+from deuteron.backend.cpu.plan.programs.idle_programs import EVERY_PROGRAM, Stride
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.lowering import plan_function
-from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata

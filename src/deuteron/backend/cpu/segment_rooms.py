@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.parts import elements_before
-from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.cpu.plan.quotients import SIGNED
-from deuteron.backend.cpu.plan.segments import Division, Growth
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
+from deuteron.backend.cpu.plan.vectors.quotients import SIGNED
+from deuteron.backend.cpu.plan.vectors.segments import Division, Growth
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.division import safe_divisor

@@ -1,4 +1,4 @@
-"""Emits the segments of a nest whose divisions have one quotient in each (`plan/segments.py`).
+"""Emits the segments of a nest whose divisions have one quotient in each (`plan/vectors/segments.py`).
 
 for (i = 0; i < extent; i = end):                       x, q, r: of element i;  q = x // d,  q // c is the same in a run
     end = min(extent, i + room of the run)              the first element with another quotient of a quotient
@@ -22,10 +22,10 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, Vector
 from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full
 from deuteron.backend.cpu.plan.indices import Index
-from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.cpu.plan.quotients import SIGNED
-from deuteron.backend.cpu.plan.regular_quotients import REMAINDERS
-from deuteron.backend.cpu.plan.segments import SHORTEST, Division, Growth, Segments
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
+from deuteron.backend.cpu.plan.vectors.quotients import SIGNED
+from deuteron.backend.cpu.plan.vectors.regular_quotients import REMAINDERS
+from deuteron.backend.cpu.plan.vectors.segments import SHORTEST, Division, Growth, Segments
 from deuteron.backend.cpu.segment_rooms import (
     before_wrapping,
     magnitude,

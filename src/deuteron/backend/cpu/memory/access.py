@@ -28,7 +28,7 @@ from deuteron.backend.cpu.memory.lane_loops import scatter_lanes
 from deuteron.backend.cpu.memory.masks import all_of, if_full, if_on, mask_vector, reverse, reversed_mask
 from deuteron.backend.cpu.memory.strided import load_strided, store_strided
 from deuteron.backend.cpu.memory.wraps import may_wrap, unless_wrapped
-from deuteron.backend.cpu.plan.accesses import is_close
+from deuteron.backend.cpu.plan.vectors.accesses import is_close
 from deuteron.backend.llvm.types import Value, const, vector_const, zero
 from deuteron.backend.math.vectors import any_lane
 

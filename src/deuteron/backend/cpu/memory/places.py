@@ -21,10 +21,10 @@ from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import upper_half
 from deuteron.backend.cpu.memory.strided import load_strided, store_strided
 from deuteron.backend.cpu.memory.transpose import exchange_lanes
-from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.cpu.plan.indices import Exchanged
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.slots import Place
+from deuteron.backend.cpu.plan.vectors.accesses import is_close
 from deuteron.backend.cpu.products.packing import interleaved
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width

@@ -17,7 +17,7 @@ from itertools import product
 
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.plan.streams import Rows, Streams
+from deuteron.backend.cpu.plan.programs.streams import Rows, Streams
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, width
 

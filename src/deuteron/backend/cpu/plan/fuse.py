@@ -8,8 +8,8 @@
 Loads never move across writes. Within a nest a store follows the loads at its index; so a nest that loads or stores an
 array does not take a store to other elements of the same array.
 
-What is loaded to be the B of products has a nest of its own: it is packed (`pack_in_place.py`), along the dimension
-that it is read along, which may be another one than A's, whose tile has the same shape if both are squares.
+What is loaded to be the B of products has a nest of its own: it is packed (`products/pack_in_place.py`), along the
+dimension that it is read along, which may be another one than A's, whose tile has the same shape if both are squares.
 """
 
 from __future__ import annotations

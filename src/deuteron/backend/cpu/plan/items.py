@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.backend.cpu.plan.mask_limits import FullMask, Limit
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import LaneRoot, ReduceRoot, Root, ScanRoot
 from deuteron.backend.cpu.plan.slots import Place
+from deuteron.backend.cpu.plan.vectors.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.products.products import NativeProduct
 from deuteron.ir.types import is_tile
 

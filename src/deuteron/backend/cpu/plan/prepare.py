@@ -20,11 +20,11 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.plan.inductions import find_inductions
-from deuteron.backend.cpu.plan.marks import mark_steps
-from deuteron.backend.cpu.plan.native_products import use_native_product
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
-from deuteron.backend.cpu.plan.steps_together import copy_operands_of_steps, is_sum_of_loop, steps_together
-from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
+from deuteron.backend.cpu.plan.products.marks import mark_steps
+from deuteron.backend.cpu.plan.products.native_products import use_native_product
+from deuteron.backend.cpu.plan.products.steps_together import copy_operands_of_steps, is_sum_of_loop, steps_together
+from deuteron.backend.cpu.plan.tiles.views import is_strided, is_view, viewed_source
 from deuteron.backend.cpu.products.blocking import block_columns, tile_columns
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, TileProduct, native_product
 from deuteron.backend.llvm.types import bit_width

@@ -15,10 +15,10 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index, identity_index
-from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.roots import Keep, Root
-from deuteron.backend.cpu.plan.storage import Storage
-from deuteron.backend.cpu.plan.views import is_view, viewed_source
+from deuteron.backend.cpu.plan.tiles.storage import Storage
+from deuteron.backend.cpu.plan.tiles.views import is_view, viewed_source
+from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import is_float, is_tile, shape_of

@@ -23,7 +23,7 @@ from deuteron.backend.cpu.plan.reads import Reader
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Root
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.plan.storage import Storage
+from deuteron.backend.cpu.plan.tiles.storage import Storage
 from deuteron.backend.cpu.plan.visitors import ScheduleVisitor
 from deuteron.cached_property import cached_property
 from deuteron.ir.tt.function import FuncOp

@@ -11,7 +11,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 
 TABLE_WORDS, ENTRY_WORDS = 5, 3  # of a table of keys, and of each of its entries, beside keys (`rules/key_table.py`)
 

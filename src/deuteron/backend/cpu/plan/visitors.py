@@ -19,12 +19,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.backend.cpu.memory.elements import scratch_type
 from deuteron.backend.cpu.plan.inductions import Induction
 from deuteron.backend.cpu.plan.items import Item
-from deuteron.backend.cpu.plan.marks import columns_of, operand_type, steps_of
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout, panel_layout, row_layout
+from deuteron.backend.cpu.plan.products.marks import columns_of, operand_type, steps_of
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout, panel_layout, row_layout
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Root
 from deuteron.backend.cpu.plan.slots import Place, Slot
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import is_integer, is_tile, shape_of

@@ -18,9 +18,9 @@ from deuteron.backend.cpu.countdown import Strips, close_strips, count_iteration
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Scalar, Transpose, While
+from deuteron.backend.cpu.plan.products.reuse import Reuse, reuse_of
+from deuteron.backend.cpu.plan.programs.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.plan.region import Region
-from deuteron.backend.cpu.plan.reuse import Reuse, reuse_of
-from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.rules.awaited import ask_for_stores
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, rows_across_lines, unless_direct

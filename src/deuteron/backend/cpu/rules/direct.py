@@ -1,5 +1,5 @@
 """Up to which iteration a product may read A where the arguments have it, which is known before its loop
-(`plan/direct.py`).
+(`plan/products/direct.py`).
 
     limit = if rows are equally far apart: iterations until the mask is not full
     for k in ...:

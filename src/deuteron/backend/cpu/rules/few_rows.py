@@ -1,4 +1,4 @@
-"""Computes products of which few rows are needed before their loop, from memory (`plan/few_rows.py`).
+"""Computes products of which few rows are needed before their loop, from memory (`plan/products/few_rows.py`).
 
     rows = rows that are needed
     count = if rows are few: iterations whose masks are full along k, or the last, and whose operands go on where those
@@ -26,8 +26,8 @@ from deuteron.backend.cpu.memory.formats import from_memory
 from deuteron.backend.cpu.memory.places import address
 from deuteron.backend.cpu.parts import elements_before, first_element, is_at_end
 from deuteron.backend.cpu.plan.items import Dot, For, Operand
-from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Reuse
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.backend.cpu.products.products import BF16_PAIRS, BYTE_QUADS
 from deuteron.backend.cpu.products.row_products import Elements, emit_row_products
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type

@@ -110,7 +110,7 @@ def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple
 
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
-    """Whether the quotient is the same in all lanes: see plan/quotients.py."""
+    """Whether the quotient is the same in all lanes: see plan/vectors/quotients.py."""
     return op in ctx.vectorisation.quotients.ops and isinstance(x, Affine)
 
 

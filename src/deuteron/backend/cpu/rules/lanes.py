@@ -7,7 +7,6 @@ from collections.abc import Callable
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.memory.places import write_place
-from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis_of_neighbours
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.roots import (
     GatherRoot,
@@ -18,6 +17,7 @@ from deuteron.backend.cpu.plan.roots import (
     ScanRoot,
     UnsplatRoot,
 )
+from deuteron.backend.cpu.plan.vectors.axes import ELEMENTS, Vectorisation, choose_axis_of_neighbours
 from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.atomic import fetch_updated
 from deuteron.backend.cpu.rules.debug import LANE_RULES as DEBUG_RULES

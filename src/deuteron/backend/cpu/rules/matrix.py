@@ -11,8 +11,8 @@ from deuteron.backend.cpu.memory.places import address, address_of_step
 from deuteron.backend.cpu.memory.transpose import emit_transpose
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.plan.items import Dot, Transpose
-from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.slots import Place
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.backend.cpu.products.amx import emit_tile_matmul
 from deuteron.backend.cpu.products.blocking import TILE, Given, depth_step
 from deuteron.backend.cpu.products.microkernel import emit_matmul

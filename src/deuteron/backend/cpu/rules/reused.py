@@ -1,4 +1,4 @@
-"""Operands of products that are found packed (`plan/reuse.py`), from program to program.
+"""Operands of products that are found packed (`plan/products/reuse.py`), from program to program.
 
     before the loop     entry = that of the key, if it is kept (`key_table.py`)
                         packed = steps that are found packed, of an entry

@@ -8,12 +8,12 @@ from deuteron.analysis.addresses.index_bits import exchange_mask
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.plan.indices import Index, exchanged
 from deuteron.backend.cpu.plan.items import Dot
-from deuteron.backend.cpu.plan.marks import b_is_transposed, columns_of, product_of, steps_of
-from deuteron.backend.cpu.plan.operand_layout import panel_layout
 from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration, Lazy, Operands, tiles_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
+from deuteron.backend.cpu.plan.products.marks import b_is_transposed, columns_of, product_of, steps_of
+from deuteron.backend.cpu.plan.products.operand_layout import panel_layout
 from deuteron.backend.cpu.plan.roots import GatherRoot, HistogramRoot, Keep, MapRoot, ReduceRoot, ScanRoot, UnsplatRoot
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor, new_buffer
 from deuteron.ir.arith import is_positive_zero
 from deuteron.ir.effects import is_pure

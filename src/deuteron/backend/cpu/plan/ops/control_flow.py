@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.items import If, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import dot, function, inline_asm, map_elementwise, reduce
 

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Scalar
 from deuteron.backend.cpu.plan.roots import Keep
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.backend.rule_errors import unsupported
 from deuteron.ir.types import is_integer, is_tile

@@ -24,7 +24,7 @@ from deuteron.backend.cpu.plan.ops.declaration import (
 )
 from deuteron.backend.cpu.plan.ops.elementwise import add, is_offset
 from deuteron.backend.cpu.plan.roots import LaneRoot, PrintRoot, StoreRoot
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import block_pointer, descriptor
 from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS

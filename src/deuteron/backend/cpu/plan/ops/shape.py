@@ -17,7 +17,7 @@ from deuteron.backend.cpu.plan.items import Scalar, Transpose
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Lazy, Operands
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import shape
 from deuteron.ir.types import num_elements_of, shape_of

@@ -20,12 +20,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index, identity_index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.roots import StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.mask_limits import FullMask, Limit
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile, shape_of

@@ -18,9 +18,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, mark_steps, operand_type, steps_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
-from deuteron.backend.cpu.plan.views import is_view
+from deuteron.backend.cpu.plan.products.marks import mark_operand, mark_product, mark_steps, operand_type, steps_of
+from deuteron.backend.cpu.plan.tiles.views import is_view
 from deuteron.backend.cpu.products.products import NativeProduct
 from deuteron.ir.builder import Builder
 from deuteron.ir.reached import reached

@@ -20,17 +20,17 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.limits import find_limits
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
-from deuteron.backend.cpu.plan.quotients import SIGNED
-from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, REMAINDERS
 from deuteron.backend.cpu.plan.roots import Keep, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.vectors.limits import find_limits
+from deuteron.backend.cpu.plan.vectors.quotients import SIGNED
+from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS, REMAINDERS
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import bit_width_of
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
-from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.neighbours import find_neighbours
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
-from deuteron.backend.cpu.plan.quotients import Quotients, accesses_of_vectors, find_quotients, regular_lanes
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.roots import Keep, Root, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.segments import Segments, find_segments
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of, is_by_lane, is_close
+from deuteron.backend.cpu.plan.vectors.neighbours import find_neighbours
+from deuteron.backend.cpu.plan.vectors.quotients import Quotients, accesses_of_vectors, find_quotients, regular_lanes
+from deuteron.backend.cpu.plan.vectors.segments import Segments, find_segments
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import bf16, element_type_of, i1, is_integer, is_tile

@@ -16,8 +16,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.memory.elements import register_type
-from deuteron.backend.cpu.plan.marks import mark_steps
-from deuteron.backend.cpu.plan.operand_layout import MOST_DEPTH, TILE_DEPTH, VECTOR_DEPTH, num_steps
+from deuteron.backend.cpu.plan.products.marks import mark_steps
+from deuteron.backend.cpu.plan.products.operand_layout import MOST_DEPTH, TILE_DEPTH, VECTOR_DEPTH, num_steps
 from deuteron.backend.cpu.products.products import NativeProduct, TileProduct
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.builder import Builder

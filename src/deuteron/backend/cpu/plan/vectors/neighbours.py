@@ -26,7 +26,7 @@ from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import AddPtrOp
 

@@ -19,7 +19,7 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
-from deuteron.backend.cpu.plan.views import viewed_source
+from deuteron.backend.cpu.plan.tiles.views import viewed_source
 
 Range = tuple[int, int]
 FOREVER = (0, 1 << 60)  # what is found by the next program

@@ -15,7 +15,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, SSAValue
 
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
-from deuteron.backend.cpu.plan.grid_order import Order
+from deuteron.backend.cpu.plan.programs.grid_order import Order
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.function import FuncOp

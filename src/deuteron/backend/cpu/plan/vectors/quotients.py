@@ -17,13 +17,13 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
-from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, REMAINDERS, neighbours_of_one_quotient
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS, REMAINDERS, neighbours_of_one_quotient
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.reached import reached

@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.limits import limits_of
-from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.cpu.plan.needed_sums import known_limits
+from deuteron.backend.cpu.plan.products.needed_sums import known_limits
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.vectors.limits import limits_of
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.ir import casts
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import FpToFpOp

@@ -29,14 +29,14 @@ from deuteron.analysis.aliasing.written_arguments import is_apart
 from deuteron.backend.cpu.memory.elements import memory_type
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Direct, Dot, Nest, dots_of, regions_of
-from deuteron.backend.cpu.plan.limits import full_mask
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
-from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.tiles.private import drop_empty_nests, nests_of
+from deuteron.backend.cpu.plan.vectors.limits import full_mask
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in

@@ -14,11 +14,11 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.direct import arguments_of
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
+from deuteron.backend.cpu.plan.products.direct import arguments_of
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.types import shape_of
 

@@ -29,7 +29,7 @@ from deuteron.backend.cpu.plan.items import For, If, Nest, While, regions_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.effects import READ, effects_inside

@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from deuteron.backend.cpu.plan.accesses import Access, accesses_of
-from deuteron.backend.cpu.plan.axes import axes_to_vectorise, cost_along
 from deuteron.backend.cpu.plan.items import Dot, For, Item, Nest, Transpose, While, regions_of
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, MapRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
+from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.vectors.axes import axes_to_vectorise, cost_along
 
 _LOOP_WEIGHT = 16  # iterations that a loop is taken to have; not measured
 _LANES = 8  # enough to tell axes apart; the target is not known here

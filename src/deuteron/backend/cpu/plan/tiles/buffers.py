@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.liveness import Liveness, Range, number_items
-from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place, Slot
+from deuteron.backend.cpu.plan.tiles.liveness import Liveness, Range, number_items
+from deuteron.backend.cpu.plan.tiles.private import drop_empty_nests, nests_of
 
 ALIGNMENT = 64
 

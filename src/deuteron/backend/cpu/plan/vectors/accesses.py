@@ -17,7 +17,7 @@ from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.roots import Keep, Root, ScanRoot, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.slots import Place
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 
 

@@ -2,7 +2,7 @@
 
     offsets[None, :] < n        Limit: on up to n - offsets[0], as far as the dimension reaches
 
-`limits.py` finds them; an index is that of a nest (`indices.py`).
+`limits.py` finds them; an index is that of a nest (`plan/indices.py`).
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.accesses import accesses_of, is_by_lane
-from deuteron.backend.cpu.plan.axes import choose_axis, packed_columns, packed_layout
 from deuteron.backend.cpu.plan.items import Nest, dots_of
-from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
-from deuteron.backend.cpu.plan.private import nests_of
+from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout, grouped
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.tiles.private import nests_of
+from deuteron.backend.cpu.plan.vectors.accesses import accesses_of, is_by_lane
+from deuteron.backend.cpu.plan.vectors.axes import choose_axis, packed_columns, packed_layout
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.types import shape_of
 

@@ -22,11 +22,11 @@ from xdsl.ir.core import BlockArgument
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.limits import limits_of
-from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.plan.vectors.limits import limits_of
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
+from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS
+from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.effects import is_pure
 from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.tt.dot import DotOp

@@ -12,11 +12,11 @@ something is divided by, are cleared where there is such.
 from __future__ import annotations
 
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
-from deuteron.backend.cpu.plan.needed_sums import may_divide
-from deuteron.backend.cpu.plan.private import drop_empty_nests
+from deuteron.backend.cpu.plan.products.needed_sums import may_divide
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.tiles.private import drop_empty_nests
 from deuteron.ir.arith import is_positive_zero
 from deuteron.ir.types import is_float
 

@@ -17,15 +17,16 @@ from collections.abc import Iterator
 from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
-from deuteron.backend.cpu.plan import costs, effects, ops
+from deuteron.backend.cpu.plan import effects, ops
 from deuteron.backend.cpu.plan.indices import identity_index
-from deuteron.backend.cpu.plan.regular_quotients import QUOTIENTS, neighbours_of_one_quotient
-from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.tiles import costs
+from deuteron.backend.cpu.plan.tiles.use import Use
+from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS, neighbours_of_one_quotient
 from deuteron.backend.cpu.plan.visitors import ReadVisitor
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import is_tile, shape_of
 
-_NEIGHBOURS = 8  # half a vector of 32 bits: fewer are not worth it (`quotients.py`)
+_NEIGHBOURS = 8  # half a vector of 32 bits: fewer are not worth it (`vectors/quotients.py`)
 
 
 class Storage(ReadVisitor):
