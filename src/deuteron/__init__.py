@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from deuteron.errors import OutOfResources as OutOfResources
     from deuteron.errors import TritonError as TritonError
     from deuteron.language.aggregate import aggregate as aggregate
-    from deuteron.language.function import must_use_result as must_use_result
-    from deuteron.language.source_functions import constexpr_function as constexpr_function
+    from deuteron.language.functions.function import must_use_result as must_use_result
+    from deuteron.language.functions.source_functions import constexpr_function as constexpr_function
     from deuteron.options import Target as Target
     from deuteron.runtime import Config as Config
     from deuteron.runtime import JITFunction as JITFunction
@@ -59,8 +59,8 @@ _NAMES = {
     "deuteron.compiler": "ASTSource CompiledKernel IRSource compile",
     "deuteron.errors": "CompilationError DeuteronError OutOfResources TritonError",
     "deuteron.language.aggregate": "aggregate",
-    "deuteron.language.function": "must_use_result",
-    "deuteron.language.source_functions": "constexpr_function",
+    "deuteron.language.functions.function": "must_use_result",
+    "deuteron.language.functions.source_functions": "constexpr_function",
     "deuteron.options": "Target",
     "deuteron.runtime.async_compile": "AsyncCompileMode FutureKernel",
     "deuteron.runtime.autotuning.decorator": "autotune",

@@ -7,7 +7,7 @@ import pytest
 import deuteron.language as tl
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.frontend import lower_function
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 def lock(x, n):

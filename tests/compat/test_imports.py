@@ -71,7 +71,8 @@ STATEMENTS = [
     "from triton.testing import set_gpu_clock, nvsmi; from triton.tools.ragged_tma import load_ragged",
     "from triton._internal_testing import is_cuda, is_hip, is_hopper_or_newer; assert not is_cuda() and not is_hip()",
     "import triton, triton.language as tl; assert eval(repr(tl.bfloat16)) is tl.bfloat16",  # as Inductor writes it
-    "from deuteron.language import stable_text as s, int8; assert s.stable_repr(int8) == 'dtype:int8'",
+    "from deuteron.language.functions.stable_text import stable_repr; import triton.language as tl; "
+    "assert stable_repr(tl.int8) == 'dtype:int8'",
     "from triton._internal_testing import is_hip_mi300; assert not is_hip_mi300()",
     "import triton; triton.testing.runtime.driver.active.get_device_interface().synchronize()",
     "import triton.profiler as proton, triton.profiler.viewer; assert proton.viewer.parse and proton.scope",

@@ -8,7 +8,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.compiler import ASTSource
 from deuteron.errors import UsageError
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.functions.stable_text import stable_repr
 
 
 @deuteron.jit

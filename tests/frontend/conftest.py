@@ -30,9 +30,9 @@ from xdsl.dialects.builtin import ModuleOp
 from deuteron.errors import DeuteronError
 from deuteron.frontend import lower_function
 from deuteron.ir.verifier import verify_ttir
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
-HEADER = "import deuteron.language as tl; from deuteron.language.function import Function as jit\n"
+HEADER = "import deuteron.language as tl; from deuteron.language.functions.function import Function as jit\n"
 
 
 def lower_kernel(fn: Function, types: str = "", **constexprs: object) -> ModuleOp:

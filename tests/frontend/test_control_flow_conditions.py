@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_pointer_is_compared_with_null(check_ir):

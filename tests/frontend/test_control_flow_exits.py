@@ -8,7 +8,7 @@ import pytest
 from ir_text import generic_text
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_break_makes_a_while_that_counts(check_ir):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_known_condition_compiles_one_side(check_ir):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_for_carries_what_the_body_assigns(check_ir):

@@ -8,7 +8,7 @@ import pytest
 import deuteron.language as tl
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 NUMBERS = range(-3, 12)
 

@@ -8,7 +8,7 @@ from ir_text import generic_text
 import deuteron.language as tl
 from deuteron.errors import UsageError
 from deuteron.frontend import lower_function
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 @jit

@@ -9,7 +9,7 @@ import pytest
 
 import deuteron.compat  # noqa: F401  (some examples say `import triton`)
 from deuteron.ir.text import parse_module, print_module
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TILE = {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 16}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_number_takes_a_type_when_it_is_assigned(check_ir):

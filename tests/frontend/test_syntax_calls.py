@@ -6,8 +6,8 @@ import math
 from collections import namedtuple
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
-from deuteron.language.source_functions import constexpr_function
+from deuteron.language.functions.function import Function as jit
+from deuteron.language.functions.source_functions import constexpr_function
 
 WIDTH = tl.constexpr(32)
 WIDTHS = (tl.constexpr(2), tl.constexpr(4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import deuteron.language as tl
-from deuteron.language.function import Function as jit
+from deuteron.language.functions.function import Function as jit
 
 
 def test_known_operands_are_computed_in_python(check_ir):

@@ -10,8 +10,8 @@ from ir_text import generic_text
 import deuteron.language as tl
 from deuteron import aggregate
 from deuteron.frontend import lower_function
-from deuteron.language.function import Function as jit
-from deuteron.language.source_functions import constexpr_function
+from deuteron.language.functions.function import Function as jit
+from deuteron.language.functions.source_functions import constexpr_function
 from deuteron.options import Target
 
 ANNOTATED: tl.constexpr = 16

@@ -9,7 +9,7 @@ import deuteron.language as tl
 from deuteron.errors import LaunchError
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 def run(kernel, arrays, grid):

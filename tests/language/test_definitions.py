@@ -10,8 +10,8 @@ from types import FunctionType
 
 import pytest
 
-from deuteron.language import source
-from deuteron.language.lambda_source import syntax_tree
+from deuteron.language.functions import source
+from deuteron.language.functions.lambda_source import syntax_tree
 
 TEXT = '''
 def plain(x):

@@ -11,12 +11,12 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.errors import Location, UsageError
-from deuteron.language.function import Function
-from deuteron.language.source import read_source
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source import read_source
 
 HEADER = (
-    "import deuteron.language as tl; from deuteron.language.function import *\n"
-    "from deuteron.language.source_functions import *\njit = Function\n"
+    "import deuteron.language as tl; from deuteron.language.functions.function import *\n"
+    "from deuteron.language.functions.source_functions import *\njit = Function\n"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from deuteron import language as tl
 from deuteron.frontend.semantics import ATTRIBUTES, METHODS
 from deuteron.language.builtin import Builtin
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 NAMES = """
     PropagateNan TRITON_MAX_TENSOR_NUMEL abs add advance aggregate_replace arange argmax argmin associative_scan assume

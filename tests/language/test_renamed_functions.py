@@ -8,7 +8,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.language.source import read_source
+from deuteron.language.functions.source import read_source
 
 
 def scale_by(value):

@@ -13,7 +13,7 @@ from deuteron import language as tl
 from deuteron.errors import UsageError
 from deuteron.frontend.semantics import DESCRIPTOR_METHODS, METHODS, RULES
 from deuteron.language.builtin import Builtin
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 BUILTINS = {name: value for name, value in vars(tl).items() if isinstance(value, Builtin)}
 SIGNATURES = Path(__file__).with_name("triton_signatures.txt").read_text()

@@ -9,7 +9,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.errors import LaunchError
-from deuteron.language.function import Parameter
+from deuteron.language.functions.function import Parameter
 from deuteron.runtime.specialise import constexpr_token, decode, parameter_specialiser, specialise
 
 

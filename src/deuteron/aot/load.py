@@ -27,7 +27,7 @@ from deuteron.aot.dependencies import dependencies_of
 from deuteron.aot.signature import Signature, parse_signature
 from deuteron.compiler import ASTSource, IRSource
 from deuteron.errors import DeuteronError, Location, UsageError, suggest
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from deuteron.aot.c_library import C_HEADERS, C_LIBRARY, c_macros
 from deuteron.errors import UsageError
-from deuteron.language.function import ascii_name
+from deuteron.language.functions.function import ascii_name
 
 if TYPE_CHECKING:
     from deuteron.aot.signature import Argument

@@ -37,7 +37,7 @@ _FIELD = re.compile(r"\s*([A-Za-z]\w*)\s*=")
 
 
 class KernelParameter(Protocol):
-    """What is asked of a kernel's parameter; `language.function.Parameter` has it."""
+    """What is asked of a kernel's parameter; `language.functions.function.Parameter` has it."""
 
     name: str
     is_constexpr: bool

@@ -16,7 +16,7 @@ from typing import Any
 
 from deuteron.aot.c_types import c_type
 from deuteron.backend.arrays import split_token
-from deuteron.language.function import Parameter
+from deuteron.language.functions.function import Parameter
 from deuteron.runtime.specialise import specialise
 
 

@@ -18,8 +18,8 @@ from deuteron.language import constant, types
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr
 from deuteron.language.extern_elementwise import extern_elementwise
+from deuteron.language.functions.source_functions import constexpr_function
 from deuteron.language.semantic import NAMED, of_module
-from deuteron.language.source_functions import constexpr_function
 
 MARK = "__triton_builtin__"
 

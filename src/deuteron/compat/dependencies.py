@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any
 
 from deuteron.language.builtin import Builtin
-from deuteron.language.references import is_value
-from deuteron.language.source_functions import SourceFunction
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.functions.references import is_value
+from deuteron.language.functions.source_functions import SourceFunction
+from deuteron.language.functions.stable_text import stable_repr
 
 
 class DependenciesFinder(ast.NodeVisitor):

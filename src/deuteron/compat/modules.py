@@ -44,15 +44,14 @@ from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import (
     extra,
-    function,
     math,
     random,
     reductions,
     sorting,
-    source_functions,
     standard,
     target_info,
 )
+from deuteron.language.functions import function, source_functions
 from deuteron.options import CPUOptions, CUDAOptions, Target
 from deuteron.runtime import async_compile, jit
 from deuteron.runtime import driver as active_driver

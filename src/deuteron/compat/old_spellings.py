@@ -17,8 +17,8 @@ from typing import Any
 from deuteron import compiler
 from deuteron.aot.targets import c_target
 from deuteron.backend import get_backend
-from deuteron.language.function import Function
-from deuteron.language.source_functions import constexpr_function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import constexpr_function
 from deuteron.options import option_names
 from deuteron.runtime import driver
 from deuteron.runtime.autotuning import decorator

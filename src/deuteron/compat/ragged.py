@@ -17,7 +17,7 @@ from typing import Any
 from deuteron.backend.tensor_descriptor import TensorDescriptor, strides_of
 from deuteron.errors import UsageError
 from deuteron.language.constant import constexpr
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.shape import reshape
 
 LIMIT = constexpr(2**30)

@@ -13,13 +13,13 @@ from deuteron.compat.core_names import CORE_NAMES, unwrap_if_constexpr
 from deuteron.language import creation, reductions, sorting, types
 from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange, full
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import constexpr_function
 from deuteron.language.iterators import static_range
 from deuteron.language.reductions import _larger_any, _larger_left, _smaller_any, _smaller_left
 from deuteron.language.select import where
 from deuteron.language.shape import broadcast_to, reshape
 from deuteron.language.sorting import sort, topk
-from deuteron.language.source_functions import constexpr_function
 from deuteron.language.types import int32
 
 get_int_dtype = CORE_NAMES["get_int_dtype"]

@@ -41,8 +41,8 @@ from deuteron.frontend.values import (
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap
-from deuteron.language.function import Function
-from deuteron.language.source_functions import CompileTimeFunction, is_kernel_class, source_function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import CompileTimeFunction, is_kernel_class, source_function
 from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()

@@ -50,8 +50,8 @@ from deuteron.frontend.values import (
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.function import Function
-from deuteron.language.source_functions import CompileTimeFunction, PlainFunction, source_function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import CompileTimeFunction, PlainFunction, source_function
 from deuteron.language.tuple import tuple as tl_tuple
 from deuteron.language.types import dtype
 

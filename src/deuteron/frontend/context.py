@@ -28,8 +28,8 @@ from deuteron.frontend.unsupported import unsupported
 from deuteron.frontend.values import Value, is_runtime, is_same
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
-from deuteron.language.function import Function
-from deuteron.language.source_functions import SourceFunction
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.options import Target
 
 

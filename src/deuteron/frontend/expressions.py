@@ -18,7 +18,7 @@ from deuteron.frontend.operators import operate
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime, known_items
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 def name(ctx: Context, node: ast.Name) -> Value:

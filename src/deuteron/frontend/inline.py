@@ -17,7 +17,7 @@ from deuteron.frontend.context import Context, Frame
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.values import Value
 from deuteron.language.constant import unwrap
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 MAX_CALL_DEPTH = 64
 

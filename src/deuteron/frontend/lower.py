@@ -41,9 +41,9 @@ from deuteron.ir.location import to_attribute
 from deuteron.ir.tt.function import FuncOp, ReturnOp, divisibility
 from deuteron.ir.types import i32
 from deuteron.language.constant import constexpr, rebuild, unwrap
-from deuteron.language.function import Function, Parameter, variadic_kernel
+from deuteron.language.functions.function import Function, Parameter, variadic_kernel
+from deuteron.language.functions.source_functions import functions_in
 from deuteron.language.signature import KernelArgument, descriptor_arguments, leaves, parse_type, part_names
-from deuteron.language.source_functions import functions_in
 from deuteron.language.types import dtype, int64, tensor_descriptor_type
 from deuteron.options import Target
 

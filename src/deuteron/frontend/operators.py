@@ -24,7 +24,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time, name_of
 from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime, is_same
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.source_functions import CompileTimeFunction, SourceFunction
+from deuteron.language.functions.source_functions import CompileTimeFunction, SourceFunction
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

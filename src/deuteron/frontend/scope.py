@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from deuteron.frontend.advice import for_name
 from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.function import Function
-from deuteron.language.references import is_local
-from deuteron.language.source_functions import source_function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.references import is_local
+from deuteron.language.functions.source_functions import source_function
 from deuteron.language.types import dtype
 from deuteron.settings import settings
 

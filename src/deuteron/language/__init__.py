@@ -7,8 +7,8 @@
                                                       functions that the frontend knows: signatures, docstrings
     tuple.py       tuples                             aggregate.py  classes of values with methods
     target_info.py what a kernel is compiled for
-    reductions.py  sorting.py  random.py  polling.py  standard.py functions written in the language itself
-    function.py    a function written in the language
+    reductions.py  sorting.py  random.py  standard.py  functions written in the language itself
+    functions/     functions of Python that are kernels: their source, what names mean in it, their key
 
 Nothing here has logic or imports a compiler; what a call means is in `frontend/semantics`, a file of the same name.
 """

@@ -29,10 +29,10 @@ from typing import Any
 from deuteron.errors import UsageError, suggest
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, rebuild, unwrap
-from deuteron.language.function import Function, annotation_text
-from deuteron.language.modules import name_of
-from deuteron.language.source_functions import CompileTimeFunction, KernelClass
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.functions.function import Function, annotation_text
+from deuteron.language.functions.names import name_of
+from deuteron.language.functions.source_functions import CompileTimeFunction, KernelClass
+from deuteron.language.functions.stable_text import stable_repr
 
 _OF_PYTHON = frozenset(
     (*vars(type("", (), {})), "__annotations__", "__annotate__", "__annotate_func__", "__qualname__")

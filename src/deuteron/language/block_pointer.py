@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron.language.builtin import builtin
-from deuteron.language.function import must_use_result
+from deuteron.language.functions.function import must_use_result
 from deuteron.language.tensor import tensor
 
 Scalar = tensor | int

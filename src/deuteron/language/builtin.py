@@ -18,7 +18,7 @@ from typing import Any
 
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
-from deuteron.language.by_name import ByName
+from deuteron.language.functions.names import ByName
 
 # What Triton calls the parameter with which such functions are called in functions of Python; before 3.4 the second.
 CALLS = ("_semantic", "_builder")

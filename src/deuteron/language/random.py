@@ -17,7 +17,7 @@ from deuteron.language.constant import constexpr
 from deuteron.language.convert import to_tensor
 from deuteron.language.creation import full
 from deuteron.language.debug import static_assert
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.iterators import static_range
 from deuteron.language.math import cos, log, sin, sqrt, umulhi
 from deuteron.language.select import where

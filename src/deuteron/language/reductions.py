@@ -15,7 +15,7 @@ from deuteron.language.arithmetic import maximum, minimum
 from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange
 from deuteron.language.debug import static_assert
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.reduce import associative_scan, reduce
 from deuteron.language.select import where
 from deuteron.language.shape import broadcast_to, reshape

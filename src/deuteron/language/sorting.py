@@ -18,13 +18,13 @@ from __future__ import annotations
 from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange
 from deuteron.language.debug import static_assert
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.source_functions import CompileTimeFunction
 from deuteron.language.indexing import gather
 from deuteron.language.iterators import static_range
 from deuteron.language.reductions import max, min
 from deuteron.language.select import where
 from deuteron.language.shape import broadcast_to, reshape
-from deuteron.language.source_functions import CompileTimeFunction
 
 # How a merge orders its runs: all one way, or one up, one down in turn.
 _ASCENDING, _DESCENDING, _ALTERNATING = constexpr(0), constexpr(1), constexpr(2)

@@ -15,7 +15,7 @@ from deuteron.language.constant import constexpr
 from deuteron.language.convert import to_tensor
 from deuteron.language.creation import full
 from deuteron.language.debug import device_assert, static_assert
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.math import exp, fdiv
 from deuteron.language.reductions import max, sum
 from deuteron.language.shape import join, reshape

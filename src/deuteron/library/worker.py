@@ -26,7 +26,7 @@ from deuteron.aot.signature import parse_signature
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
 from deuteron.errors import DeuteronError, UsageError, suggest
-from deuteron.language.function import Function, Parameter
+from deuteron.language.functions.function import Function, Parameter
 from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
 from deuteron.library.variants import Variant

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deuteron.backend.arrays import split_token
 from deuteron.backend.devices import Device
 from deuteron.errors import LaunchError, UsageError
-from deuteron.language.function import Parameter, variadic_kernel
+from deuteron.language.functions.function import Parameter, variadic_kernel
 from deuteron.options import is_option
 from deuteron.runtime.specialise import Token, is_passed, named_tokens, passed_values
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from deuteron import knobs
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.functions.stable_text import stable_repr
 from deuteron.options import Target
 from deuteron.runtime.preload import written
 

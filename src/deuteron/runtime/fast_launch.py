@@ -45,9 +45,9 @@ from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.backend.spans import view_of
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import InternalError
-from deuteron.language.function import Parameter
-from deuteron.language.references import Reference, holder
-from deuteron.language.source_functions import SourceFunction
+from deuteron.language.functions.function import Parameter
+from deuteron.language.functions.references import Reference, holder
+from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.once import once
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers

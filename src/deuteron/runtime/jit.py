@@ -28,9 +28,9 @@ from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import LaunchError, OtherKernel, UsageError, suggest
 from deuteron.forking import undivided
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function
-from deuteron.language.references import Reference, check_unchanged, with_parts
-from deuteron.language.source_functions import SourceFunction, functions_of
+from deuteron.language.functions.function import Function
+from deuteron.language.functions.references import Reference, check_unchanged, with_parts
+from deuteron.language.functions.source_functions import SourceFunction, functions_of
 from deuteron.once import ForkLock
 from deuteron.runtime.async_compile import active_mode
 from deuteron.runtime.binding import Binding, in_order

@@ -21,7 +21,7 @@ from deuteron.backend.launcher.records import (
 )
 from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.native_launch import MISSING
-from deuteron.language.function import Parameter
+from deuteron.language.functions.function import Parameter
 from deuteron.language.types import dtype
 from deuteron.runtime.grid import check_extents, grid_of, raise_located
 from deuteron.runtime.specialise import Specialiser, constexpr_token, is_its_own_token, takes_arrays, with_alignment

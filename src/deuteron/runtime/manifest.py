@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.errors import UsageError, not_read
-from deuteron.language.modules import is_main, name_of
+from deuteron.language.functions.names import is_main, name_of
 from deuteron.once import ForkLock
 from deuteron.options import Target
 from deuteron.runtime.preload import written

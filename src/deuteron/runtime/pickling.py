@@ -13,7 +13,7 @@ import importlib
 from operator import attrgetter
 from typing import Any
 
-from deuteron.language.by_name import ByName, leads_back
+from deuteron.language.functions.names import ByName, leads_back
 
 
 class Pickled(ByName):

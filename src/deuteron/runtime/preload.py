@@ -18,9 +18,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from deuteron.errors import UsageError
-from deuteron.language.modules import module_of, name_of
+from deuteron.language.functions.names import module_of, name_of
+from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.language.signature import DESCRIPTOR
-from deuteron.language.source_functions import SourceFunction
 from deuteron.language.types import dtype
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.specialise import Token, constexpr_token, is_tuple

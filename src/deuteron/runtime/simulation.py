@@ -16,7 +16,7 @@ from deuteron.backend.devices import CPU, device_target
 from deuteron.backend.overlaps import overlap_of
 from deuteron.compiler import CompiledKernel
 from deuteron.forking import undivided
-from deuteron.language.source_functions import SourceFunction
+from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.placement import check_devices, named_target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
-from deuteron.language.source_functions import CompileTimeFunction
+from deuteron.language.functions.source_functions import CompileTimeFunction
 
 
 @CompileTimeFunction

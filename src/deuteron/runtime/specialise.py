@@ -23,9 +23,9 @@ from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.backend.tensor_descriptor import specialise as specialise_descriptor
 from deuteron.errors import IntegerTooLarge, LaunchError
 from deuteron.language.constant import constexpr, rebuild
-from deuteron.language.function import Function, Parameter
+from deuteron.language.functions.function import Function, Parameter
+from deuteron.language.functions.stable_text import stable_repr
 from deuteron.language.signature import part_names
-from deuteron.language.stable_text import stable_repr
 from deuteron.language.types import dtype
 
 Token = str | tuple

@@ -23,7 +23,7 @@ from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
 from deuteron.ir.text import parse_module
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.options import CPUOptions
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 def reduce_rows(x, out, n, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, KIND: tl.constexpr, OUT: tl.constexpr):

@@ -26,7 +26,7 @@ from deuteron.interpreter import run_module
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
 from deuteron.ir.verifier import verify_ttir
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 SIGNATURE = {"p": "*fp32", "q": "*i32", "b": "*i1", "c": "*kfp32", "n": "i32", "f": "fp32"}
 TILES = {
@@ -53,7 +53,7 @@ def load_kernel(tmp_path: Path):
     def load(parameters, lines) -> Function:
         path = tmp_path / f"k{next(numbers)}.py"
         body = "".join(f"    {line}\n" for line in lines)
-        header = "import deuteron.language as tl\nfrom deuteron.language.function import Function as jit\n"
+        header = "import deuteron.language as tl\nfrom deuteron.language.functions.function import Function as jit\n"
         helpers = "@jit\ndef add(a, b):\n    return a + b\n@jit\ndef compare(a, b):\n    return a > b\n"
         path.write_text(f"{header}{helpers}def kernel({', '.join(parameters)}):\n{body}")
         spec = importlib.util.spec_from_file_location(path.stem, path)

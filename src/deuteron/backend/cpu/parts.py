@@ -1,4 +1,4 @@
-"""The parts of a loop whose masks have limits (`plan/vectors/limits.py`): where no lane is asked for, nothing is loaded.
+"""The parts of a loop whose masks have limits (`plan/vectors/limits.py`): where no lane is on, nothing is loaded.
 
     x = load(p + c, mask=c < n, other=-inf)         n = 1000, 16 lanes, four vectors at a time
     for c in 0..960 step 64:                        load, without a mask

@@ -21,7 +21,7 @@ from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp, MapElementwiseReturnOp
 from deuteron.ir.types import is_tile
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.types import dtype
 
 

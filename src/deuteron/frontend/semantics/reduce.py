@@ -22,7 +22,7 @@ from deuteron.frontend.semantics.types import type_of
 from deuteron.frontend.values import Tensor, Value, describe, is_number
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from deuteron.language.builtin import Builtin
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 
 
 def reduce(

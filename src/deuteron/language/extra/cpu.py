@@ -6,7 +6,7 @@ b = tl.extra.cpu.vnni_decode(packed)         [16, 128] of int8 is [64, 32]
 from deuteron.language.constant import constexpr
 from deuteron.language.debug import static_assert
 from deuteron.language.extra import libdevice as libdevice
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.shape import permute, reshape
 
 

@@ -24,8 +24,8 @@ from typing import Any
 import deuteron
 from deuteron.backend import get_backend
 from deuteron.errors import UsageError
-from deuteron.language.modules import name_of
-from deuteron.language.stable_text import stable_repr
+from deuteron.language.functions.names import name_of
+from deuteron.language.functions.stable_text import stable_repr
 from deuteron.options import Target
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into, read_tuned

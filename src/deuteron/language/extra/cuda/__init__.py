@@ -7,7 +7,7 @@ tl.extra.cuda.gdc_wait()                     nothing, but on a GPU from compute 
 from deuteron.language.constant import constexpr
 from deuteron.language.convert import to_tensor
 from deuteron.language.extra import libdevice as libdevice
-from deuteron.language.function import Function
+from deuteron.language.functions.function import Function
 from deuteron.language.inline_asm import inline_asm_elementwise
 from deuteron.language.program import globaltimer as globaltimer
 from deuteron.language.program import num_threads as num_threads

@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from deuteron.language.constant import constexpr
-from deuteron.language.modules import name_of
+from deuteron.language.functions.names import name_of
 
 # Whose classes have nothing that users write; where `triton` is Deuteron, its classes say that they are of that.
 _NOT_OF_USERS = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton", "numpy", "torch", "ml_dtypes"}

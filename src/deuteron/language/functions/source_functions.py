@@ -25,11 +25,10 @@ from typing import Any
 
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
-from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.modules import name_of
-from deuteron.language.place_in_file import PlaceInFile
-from deuteron.language.references import (
+from deuteron.language.functions.names import ByName, name_of
+from deuteron.language.functions.place_in_file import PlaceInFile
+from deuteron.language.functions.references import (
     Name,
     Reference,
     find_references,
@@ -37,8 +36,8 @@ from deuteron.language.references import (
     names_in,
     references_to_defaults,
 )
-from deuteron.language.source import FunctionSource, lines_of_file, read_source, source_of_text
-from deuteron.language.stable_text import is_of_users, parts_of, stable_repr
+from deuteron.language.functions.source import FunctionSource, lines_of_file, read_source, source_of_text
+from deuteron.language.functions.stable_text import is_of_users, parts_of, stable_repr
 
 
 class SourceFunction(ByName, PlaceInFile):

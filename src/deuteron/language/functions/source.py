@@ -22,7 +22,7 @@ from types import FunctionType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
-from deuteron.language.lambda_source import definition_of_lambda, syntax_tree
+from deuteron.language.functions.lambda_source import definition_of_lambda, syntax_tree
 
 _MOST_TRIES = 16  # to parse a definition, before its tokens are looked at
 

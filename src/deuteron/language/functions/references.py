@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
-from deuteron.language.stable_text import is_array, members_of, stable_repr, state_of
+from deuteron.language.functions.stable_text import is_array, members_of, stable_repr, state_of
 
 _MISSING = object()
 _PACKAGE = __name__.partition(".")[0]

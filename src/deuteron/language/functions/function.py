@@ -22,9 +22,9 @@ from functools import partial, update_wrapper
 from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError, suggest
-from deuteron.language.references import namespace_of
-from deuteron.language.source import lines_of_file
-from deuteron.language.source_functions import SourceFunction
+from deuteron.language.functions.references import namespace_of
+from deuteron.language.functions.source import lines_of_file
+from deuteron.language.functions.source_functions import SourceFunction
 
 _MISSING = object()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deuteron.language.source import FunctionSource
+from deuteron.language.functions.source import FunctionSource
 
 
 class PlaceInFile:
