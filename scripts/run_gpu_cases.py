@@ -6,7 +6,8 @@
 
 `record` runs the tests of `tests/run` and the kernels of `tests/kernels` in the interpreter and keeps, for each launch,
 the memory before and after, and the kernel compiled for some number of warps (1 to 16, another one for each launch) and
-of blocks in a cluster (1, 2 or 4; 1 where they cannot share the program). `run` launches what was kept on copies in the
+of blocks in a cluster (1, 2 or 4; 1 where they cannot share the program). Each file of tests has a process, of which
+`--jobs` run at a time, a folder, and there a log of pytest's. `run` launches what was kept on copies in the
 GPU's memory (or, with `--on emulator`, in the emulator), prints a line for each kernel that differs and a table, and
 ends with 1 if any does. What only one of the two needs is imported where it is used, and not on the other machine.
 """
@@ -23,15 +24,19 @@ import time
 import types
 import zlib
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+CASES = "cases.pickle.gz"
 WARPS, CTAS = (1, 2, 4, 8, 16), (1, 2, 4)
 # Launches whose memory says nothing about a GPU, by what is in their names.
 NOT_COMPARED = {
@@ -183,12 +188,37 @@ def _argument(value, owners: list[np.ndarray]):
     raise AssertionError("every array has an owner")
 
 
-def record(folder: Path, target: str, select: str, limit: int, seed: int) -> int:
+def record(folder: Path, jobs: int, names: str, *how) -> int:
+    """Record each file of tests that has such a name in a folder of its own, the largest first."""
+    files = [*(ROOT / "tests" / "run").glob("test_*.py"), ROOT / "tests" / "kernels" / "test_results.py"]
+    files = [file for file in files if file.match(names)]
+    files.sort(key=lambda file: file.stat().st_size, reverse=True)
+    os.environ["DEUTERON_CACHE_DIR"] = str(folder / "cache")
+    found = []
+    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
+        for recorded in pool.map(_record_file, files, [folder] * len(files), [how] * len(files)):
+            print("\n".join(recorded.problems), end="\n" * bool(recorded.problems), flush=True)
+            found.append(recorded)
+    for part, reason in NOT_COMPARED.items():
+        print(f"not compared: {part}: {reason}")
+    problems = sum(len(recorded.problems) for recorded in found)
+    print(f"{sum(recorded.launches for recorded in found)} launches in {folder}; {problems} problems")
+    return int(problems > 0)
+
+
+class Recorded(NamedTuple):
+    """Of a file of tests."""
+
+    launches: int
+    problems: list[str]
+
+
+def _record_file(file: Path, folder: Path, how: tuple[str, str, int, int]) -> Recorded:
     import pytest
 
-    os.environ["DEUTERON_CACHE_DIR"] = str(folder / "cache")
     from deuteron.runtime.simulation import Simulation
 
+    target, select, limit, seed = how
     recorder = Recorder(target, limit, seed)
     Simulation.interpret = recorder.wrap(Simulation.interpret)
 
@@ -196,28 +226,28 @@ def record(folder: Path, target: str, select: str, limit: int, seed: int) -> int
         def pytest_runtest_setup(self, item):
             recorder.test = item.nodeid.removeprefix("tests/").removeprefix("run/")
 
+    place = folder / file.stem
+    place.mkdir(parents=True, exist_ok=True)
     selected = f"interpreter and ({select})" if select else "interpreter"
-    arguments = ["-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", selected]
-    arguments += [str(ROOT / "tests" / folder) for folder in ("run", "kernels/test_results.py")]
-    status = pytest.main(arguments, plugins=[Plugin()])
-    folder.mkdir(parents=True, exist_ok=True)
-    with gzip.open(folder / "cases.pickle.gz", "wb", compresslevel=3) as file:
-        pickle.dump([vars(case) | {"memories": [vars(m) for m in case.memories]} for case in recorder.cases], file)
-    size = (folder / "cases.pickle.gz").stat().st_size
-    for failure in recorder.failures:
-        print("NOT COMPILED", failure)
-    for part, reason in NOT_COMPARED.items():
-        print(f"not compared: {part}: {reason}")
-    print(f"{len(recorder.cases)} launches in {folder}, {size >> 20} MiB; {len(recorder.failures)} not compiled")
-    return int(status != 0 or bool(recorder.failures))
+    arguments = ["-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", selected, str(file)]
+    with (place / "pytest.log").open("w") as log, redirect_stdout(log):
+        status = pytest.main(arguments, plugins=[Plugin()])
+    with gzip.open(place / CASES, "wb", compresslevel=3) as cases:
+        pickle.dump([vars(case) | {"memories": [vars(m) for m in case.memories]} for case in recorder.cases], cases)
+    problems = [f"NOT COMPILED {failure}" for failure in recorder.failures]
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        problems.append(f"NOT RECORDED {file.name}: {place / 'pytest.log'}")
+    return Recorded(len(recorder.cases), problems)
 
 
 # -- running ---
 
 
 def load_cases(folder: Path) -> list[Case]:
-    with gzip.open(folder / "cases.pickle.gz", "rb") as file:
-        found = pickle.load(file)
+    found = []
+    for file in sorted(folder.glob(f"*/{CASES}")):
+        with gzip.open(file, "rb") as cases:
+            found += pickle.load(cases)
     return [Case(**{**case, "memories": [Memory(**memory) for memory in case["memories"]]}) for case in found]
 
 
@@ -346,12 +376,16 @@ def main() -> int:
     parser.add_argument("--target", default="cuda:90")
     parser.add_argument("--on", choices=("gpu", "emulator"), default="gpu")
     parser.add_argument("--select", default="", help="only tests with this in their names")
-    parser.add_argument("--limit", type=int, default=2000)
+    parser.add_argument("--files", default="test_*.py", help="only files of tests with such names are recorded")
+    parser.add_argument("--limit", type=int, default=2000, help="launches of a file of tests")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="files that are recorded at a time")
     parser.add_argument("--seed", type=int, default=0, help="other numbers of warps for each launch")
     options = parser.parse_args()
     status = 0
     if options.action in ("record", "all"):
-        status = record(options.folder, options.target, options.select, options.limit, options.seed)
+        status = record(
+            options.folder, options.jobs, options.files, options.target, options.select, options.limit, options.seed
+        )
     if options.action in ("run", "all"):
         status |= run(options.folder, options.on, options.select)
     return status
