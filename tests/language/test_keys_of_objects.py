@@ -56,6 +56,11 @@ CASES = {
         "GIVEN.rows = {}",
         "G.rows",
     ),
+    "a private slot": (
+        "class Sizes:\n    __slots__ = ('__rows',)\n    def __init__(self, rows):\n        self.__rows = rows\n"
+        "    rows = property(lambda self: self.__rows)\n    def __repr__(self):\n        return 'S'\nGIVEN = Sizes({})",
+        "G.rows",
+    ),
     "the default of a class that the kernel makes an object of": (SHAPE, "Shape().rows"),
     "the default of a named tuple": (PAIR, "Pair(1).y"),
     "a static method that is compiled": (STEP, "Steps.step(1)"),

@@ -38,6 +38,40 @@ def test_strided_and_reversed_arrays(rng, step):
     assert np.isnan(out[1::2]).all()
 
 
+class Array:
+    """One of another library, with a slot that its objects do not have, as JAX's on GPUs."""
+
+    __slots__ = ("base", "buffer")
+
+    def __init__(self, base):
+        self.base = base
+
+    @property
+    def __array_interface__(self):
+        return self.base.__array_interface__
+
+
+def _refuse(array):
+    raise TypeError("descriptor 'buffer' does not apply")
+
+
+Array.buffer = property(_refuse)
+
+
+@deuteron.jit
+def twice(arrays, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(arrays[1] + i, 2 * tl.load(arrays[0] + i, mask=i < n), mask=i < n)
+
+
+def test_attributes_of_an_array_do_not_count(rng):
+    x, out = rng.standard_normal(20), np.zeros(20)
+    copy[(1,)](Array(x), out, 1, 1, 20, BLOCK=32)
+    np.testing.assert_array_equal(out, x)
+    twice[(1,)]((Array(x), out), 20, BLOCK=32)
+    np.testing.assert_array_equal(out, 2 * x)
+
+
 def test_an_array_that_starts_off_alignment(rng):
     x = rng.integers(0, 100, 101).astype(np.int8)[1:]
     out = np.full(103, -1, np.int8)

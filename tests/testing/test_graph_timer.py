@@ -21,11 +21,11 @@ class FakeTorch:
             self.now += 2.0
 
     def Stream(self):
-        return "stream"
+        return "stream of the current GPU"
 
     @contextmanager
     def stream(self, stream):
-        self.log.append("stream")
+        self.log.append(stream)
         yield
         self.log.append("default")
 
@@ -33,7 +33,8 @@ class FakeTorch:
         return self
 
     @contextmanager
-    def graph(self, graph):
+    def graph(self, graph, stream="stream of the GPU that recorded first"):
+        self.log.append(stream)
         if self.refuses:
             raise RuntimeError("operation not permitted when stream is capturing")
         self.is_recording = True
@@ -65,7 +66,8 @@ def test_calls_are_recorded_and_replayed(monkeypatch):
     torch = FakeTorch()
     monkeypatch.setattr(bench, "torch_with_cuda", lambda: torch)
     assert do_bench_cudagraph(torch.call, rep=20, quantiles=[0.5, 0.2]) == [1.5, 1.5]
-    assert torch.recorded == 10 and torch.log[0] == "stream" and torch.log[-1] == "default"
+    assert torch.recorded == 10 and torch.log[0] == "stream of the current GPU" and torch.log[-1] == "default"
+    assert "stream of the GPU that recorded first" not in torch.log
 
 
 def test_gradients_are_dropped_before_each_recorded_call(monkeypatch):

@@ -339,9 +339,10 @@ class JITFunction(Pickled, Function, KernelInterface):
     def watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use.
 
-        What is in them is looked at afterwards: an object may find out what it is asked for when it is first asked.
+        An array or a number, whose token is its type, holds none. What is in globals is looked at afterwards: an object may find out what it is asked for when it is first asked.
         """
-        functions = [self, *(function for value in bound.values for function in functions_of(value))]
+        given = (value for value, token in zip(bound.values, bound.tokens, strict=True) if not isinstance(token, str))
+        functions = [self, *(function for value in given for function in functions_of(value))]
         used = [reference for function in functions for reference in function.watched()]
         yield
         found = {part.place: part for reference in used for part in with_parts(reference)}

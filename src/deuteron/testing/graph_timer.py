@@ -2,8 +2,9 @@
 
     times = time_in_graph(torch, fn, rep=20, tensors=[])        milliseconds of a call, for each of ten graph launches
 
-Torch records them, on a stream of its own, which is the current one meanwhile. Data that one call leaves in the L2
-cache the next one finds there.
+Torch records them, on a stream of their own, which is the current one meanwhile: the stream that torch keeps for
+recording is on the GPU that was current when it first did. Data that one call leaves in the L2 cache the next one
+finds there.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _GRAPH_LAUNCHES = 10
 
 def time_in_graph(torch: Any, fn: Callable[[], Any], rep: float, tensors: Iterable[Any]) -> list[float]:
     """Each is a mean of as many calls as take `rep` milliseconds. Raises what torch does where `fn` is not recorded."""
-    tensors = list(tensors)
-    with torch.cuda.stream(torch.cuda.Stream()):
+    tensors, stream = list(tensors), torch.cuda.Stream()
+    with torch.cuda.stream(stream):
         fn()
         estimate = _elapsed(torch, lambda: _calls(fn, _ESTIMATED_CALLS, tensors)) / _ESTIMATED_CALLS
         count = max(1, int(rep / max(estimate, 1e-3)))
         graph = torch.cuda.CUDAGraph()
-        with _without_gc(), torch.cuda.graph(graph):
+        with _without_gc(), torch.cuda.graph(graph, stream=stream):
             _calls(fn, count, tensors)
         torch.cuda.synchronize()
         return [_elapsed(torch, graph.replay) / count for _ in range(_GRAPH_LAUNCHES)]

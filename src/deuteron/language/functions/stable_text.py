@@ -16,7 +16,15 @@ import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 from deuteron.language.constant import constexpr
@@ -117,10 +125,15 @@ def state_of(value: Any) -> dict[str, Any]:
     """The attributes that an object of a user's class itself has."""
     if not (is_of_users(type(value)) or isinstance(value, SimpleNamespace)) or isinstance(value, FunctionType | type):
         return {}
-    slots = (getattr(cls, "__slots__", ()) for cls in type(value).__mro__)
-    names = (name for each in slots for name in ((each,) if isinstance(each, str) else each))
-    found = {name: getattr(value, name) for name in names if name != "__dict__" and hasattr(value, name)}
-    return {**found, **getattr(value, "__dict__", {})}
+    slots = {name: getattr(value, name) for name in _slots_of(type(value)) if hasattr(value, name)}
+    return {**slots, **getattr(value, "__dict__", {})}
+
+
+def _slots_of(cls: type) -> Iterator[str]:
+    """The attributes that objects keep beside `__dict__`, private ones by the names that they really have."""
+    for base in cls.__mro__:
+        if "__slots__" in vars(base):
+            yield from (name for name, member in vars(base).items() if isinstance(member, MemberDescriptorType))
 
 
 def is_array(value: Any) -> bool:
