@@ -138,7 +138,7 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.streams", "MOST_STORES", (1, MUCH)),
     ("passes.tile.group_programs", "_gain", (lambda op, lift, known: 1, lambda op, lift, known: lift.axis)),
     ("passes.tile.group_programs", "ROW_BYTES", (16, 512)),
-    ("passes.tile.lift_programs:Lift", "are_few", (lambda lift, b: b.constant(False, i1),)),
+    ("passes.tile.grouping.lift_programs:Lift", "are_few", (lambda lift, b: b.constant(False, i1),)),
     ("backend.llvm.pieces", "MOST", (0, 8)),
     ("backend.llvm.pieces", "ENOUGH", (1, 12)),
     ("backend.llvm.pieces", "LEAST", (1, 4)),

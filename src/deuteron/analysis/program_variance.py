@@ -36,9 +36,9 @@ def _made_varying(op: Operation, axis: int, varying: set[SSAValue]) -> Sequence[
     if isinstance(op, GetProgramIdOp):
         return op.results if op.axis.value.data == axis else ()
     if isinstance(op, scf.ForOp):
-        return [value for carried in _carried(op) if not varying.isdisjoint(carried) for value in carried[2:]]
+        return [value for carried in carried_by(op) if not varying.isdisjoint(carried) for value in carried[2:]]
     if isinstance(op, scf.IfOp):
-        return [value for given in _given(op) if not varying.isdisjoint((op.cond, *given)) for value in given[-1:]]
+        return [value for given in given_by(op) if not varying.isdisjoint((op.cond, *given)) for value in given[-1:]]
     is_same = varying.isdisjoint(op.operands) and not (isinstance(op, LoadOp) and is_in_branch(op, varying))
     return () if is_same else op.results
 
@@ -78,13 +78,13 @@ def is_in_branch(op: Operation, varying: set[SSAValue]) -> bool:
     return False
 
 
-def _carried(loop: scf.ForOp) -> list[tuple[SSAValue, ...]]:
+def carried_by(loop: scf.ForOp) -> list[tuple[SSAValue, ...]]:
     """For each value that a loop carries: the first, the next, it in the loop, and after it."""
     block = loop.body.block
     return list(zip(loop.iter_args, block.last_op.operands, block.args[1:], loop.results, strict=True))
 
 
-def _given(branch: scf.IfOp) -> list[tuple[SSAValue, ...]]:
+def given_by(branch: scf.IfOp) -> list[tuple[SSAValue, ...]]:
     """For each result of a branch: what its regions give, and it."""
     yields = [region.block.last_op.operands for region in branch.regions if region.blocks]
     return list(zip(*yields, branch.results, strict=True)) if branch.results else []

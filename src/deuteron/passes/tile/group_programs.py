@@ -39,8 +39,8 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import MAX_TILE_ELEMENTS, byte_width_of, i32, num_elements_of, pointee_of, shape_of
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.tile.lift_programs import Lift
-from deuteron.passes.tile.widen_programs import Widening, find_widening
+from deuteron.passes.tile.grouping.lift_programs import Lift
+from deuteron.passes.tile.grouping.widen_programs import Widening, find_widening
 
 # A line of the cache would do. With two of them columns take 0.8 to 1.0 of that, with four 0.6 to 1.8.
 ROW_BYTES = 128

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.analysis.program_variance import factors_of, is_in_branch, is_program_id, is_row_number
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.hints import HINTS
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -30,6 +29,7 @@ from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp, UnsplatOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import element_type_of, i32, is_block_pointer, num_elements_of, shape_of, tile
+from deuteron.passes.tile.grouping.program_builder import RULES, ProgramBuilder
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ def _product(b: Builder) -> Callable[[SSAValue, SSAValue], SSAValue]:
     return lambda left, right: b.value(arith.MuliOp(left, right))
 
 
-class _Lifted:
-    """The ops of lifted programs while they are built; `values`: what has become of those of one program."""
+class _Lifted(ProgramBuilder):
+    """Programs in step."""
 
     def __init__(self, lift: Lift, builder: Builder) -> None:
-        self._lift, self._builder = lift, builder
-        self._values: dict[SSAValue, SSAValue] = {}
+        super().__init__(builder)
+        self._lift = lift
         self._first = builder.value(GetProgramIdOp(lift.axis))
         self._places = builder.value(MakeRangeOp(0, lift.count))
         self._is_there = builder.value(CmpIOp(self._places, self._splatted(self._num_left()), "slt"))
@@ -128,31 +128,27 @@ class _Lifted:
     def _splatted(self, scalar: SSAValue) -> SSAValue:
         return self._builder.value(SplatOp(scalar, (self._lift.count,)))
 
-    def ops(self, ops: Iterable[Operation]) -> None:
-        for op in ops:
-            with self._builder.located(op.location):
-                self._op(op)
+    def _changes(self, op: Operation) -> bool:
+        return self._is_row_number(op) or any(map(self._lift._varies, nested_ops(op)))
 
-    def _op(self, op: Operation) -> None:
-        if is_row_number(op, self._lift.axis, self._lift.row):
-            divisor = self._values.get(op.rhs, op.rhs)
-            self._enter(op, [self._builder.value(arith.DivSIOp(self._first, divisor))])
-            return
-        if not any(map(self._lift._varies, nested_ops(op))):
-            self._builder.insert(op.clone(self._values))
-            return
-        rule = _RULES.get(type(op), _Lifted._elementwise)
-        self._enter(op, rule(self, op))
-
-    def _enter(self, op: Operation, values: Sequence[SSAValue]) -> None:
-        for old, new in zip(op.results, values, strict=True):
-            new.name_hint = old.name_hint
-            self._values[old] = new
+    def _is_row_number(self, op: Operation) -> bool:
+        return is_row_number(op, self._lift.axis, self._lift.row)
 
     # -- values ---
 
-    def _type(self, type: Attribute) -> Attribute:
-        return tile(element_type_of(type), (*shape_of(type), self._lift.count))
+    def _type_of(self, value: SSAValue) -> Attribute:
+        if value not in self._lift.varying:
+            return value.type
+        return tile(element_type_of(value.type), (*shape_of(value.type), self._lift.count))
+
+    def _operand(self, op: Operation, value: SSAValue) -> SSAValue:
+        return self._of(value)
+
+    def _at(self, place: SSAValue, value: SSAValue) -> SSAValue:
+        return self._of(value) if place in self._lift.varying else self._same(value)
+
+    def _there(self, op: LoadOp | StoreOp) -> SSAValue:
+        return self._repeated(self._is_there, (*shape_of(op.ptr.type), self._lift.count))
 
     def _of(self, value: SSAValue, shape: tuple[int, ...] | None = None) -> SSAValue:
         """A value with one more dimension; a scalar in the place of a tile of that shape."""
@@ -163,7 +159,7 @@ class _Lifted:
         number = constant_value(value)
         if number is not None:
             return b.constant(number, type)
-        source = self._values.get(value, value)
+        source = self._same(value)
         if not shape_of(source.type):
             return b.value(SplatOp(source, shape_of(type)))
         return b.value(BroadcastOp(b.value(ExpandDimsOp(source, len(shape))), shape_of(type)))
@@ -177,29 +173,14 @@ class _Lifted:
 
     # -- rules ---
 
-    def _elementwise(self, op: Operation) -> Sequence[SSAValue]:
+    def _otherwise(self, op: Operation) -> Sequence[SSAValue]:
+        """What an elementwise op does."""
         shape = shape_of(op.results[0].type)
         return self._like(op, [self._of(operand, shape) for operand in op.operands])
 
-    def _like(self, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """The same op on other operands, without what is promised of the dimensions of its results."""
-        kept = {name: value for name, value in op.attributes.items() if name not in HINTS}
-        types = [self._type(result.type) for result in op.results]
-        made = type(op).create(operands=operands, result_types=types, properties=op.properties, attributes=kept)
-        return self._builder.insert(made).results
-
-    def _same(self, op: Operation) -> Sequence[SSAValue]:
+    def _dimensions(self, op: Operation) -> Sequence[SSAValue]:
         """An op that does the same to the dimensions before the last."""
         return self._like(op, [self._of(operand) for operand in op.operands])
-
-    def _along_axis(self, op: ReduceOp | ScanOp) -> Sequence[SSAValue]:
-        lifted = type(op).create(
-            operands=[self._of(operand) for operand in op.operands],
-            result_types=[self._type(result.type) for result in op.results],
-            properties=op.properties,
-            regions=[op.combine.clone()],
-        )
-        return self._builder.insert(lifted).results
 
     def _id(self, op: GetProgramIdOp) -> Sequence[SSAValue]:
         return [self._from(self._first)]
@@ -207,8 +188,14 @@ class _Lifted:
     def _remainder(self, op: arith.RemSIOp) -> Sequence[SSAValue]:
         """That by the length of a row counts on, as the id does."""
         if op.rhs is not self._lift.row or not is_program_id(op.lhs, self._lift.axis):
-            return self._elementwise(op)
+            return self._otherwise(op)
         return [self._from(self._builder.value(arith.RemSIOp(self._first, _again(self._builder, self._lift.row))))]
+
+    def _quotient(self, op: arith.DivSIOp) -> Sequence[SSAValue]:
+        """The number of a row is that of its first program."""
+        if not self._is_row_number(op):
+            return self._otherwise(op)
+        return [self._builder.value(arith.DivSIOp(self._first, self._same(op.rhs)))]
 
     def _splat(self, op: SplatOp) -> Sequence[SSAValue]:
         return [self._of(op.src, shape_of(op.result.type))]
@@ -219,40 +206,8 @@ class _Lifted:
     def _trans(self, op: TransOp) -> Sequence[SSAValue]:
         return [self._builder.value(TransOp(self._of(op.src), (*op.permutation, len(op.permutation))))]
 
-    def _mask(self, op: LoadOp | StoreOp) -> SSAValue:
-        there = self._repeated(self._is_there, (*shape_of(op.ptr.type), self._lift.count))
-        return there if op.mask is None else self._builder.value(arith.AndIOp(self._of(op.mask), there))
-
-    def _load(self, op: LoadOp) -> Sequence[SSAValue]:
-        other = self._of(op.other) if op.other is not None else None
-        return self._builder.insert(with_policy(LoadOp(self._of(op.ptr), self._mask(op), other), op)).results
-
-    def _store(self, op: StoreOp) -> Sequence[SSAValue]:
-        store = StoreOp(self._of(op.ptr), self._of(op.value), self._mask(op))
-        return self._builder.insert(with_policy(store, op)).results
-
-    def _for(self, op: scf.ForOp) -> Sequence[SSAValue]:
-        bounds = [self._values.get(value, value) for value in (op.lb, op.ub, op.step)]
-        carried = [
-            self._as(argument, first) for argument, first in zip(op.body.block.args[1:], op.iter_args, strict=True)
-        ]
-        block = Block(arg_types=[op.body.block.args[0].type, *(value.type for value in carried)])
-        loop = scf.ForOp(*bounds, carried, Region(block))
-        loop.attributes.update(op.attributes)
-        self._builder.insert(loop)
-        self._region(op.body.block, block, op.results)
-        return loop.results
-
     def _if(self, op: scf.IfOp) -> Sequence[SSAValue]:
-        if op.cond in self._lift.varying:
-            return self._both(op)
-        regions = [Region([Block()] if region.blocks else []) for region in op.regions]
-        types = [self._type(result.type) if result in self._lift.varying else result.type for result in op.results]
-        branch = self._builder.insert(scf.IfOp(self._values.get(op.cond, op.cond), types, *regions))
-        for old, new in zip(op.regions, regions, strict=True):
-            if old.blocks:
-                self._region(old.block, new.block, op.results)
-        return branch.results
+        return self._both(op) if op.cond in self._lift.varying else super()._if(op)
 
     def _both(self, op: scf.IfOp) -> Sequence[SSAValue]:
         """Both branches one after the other, each with the accesses of the programs that take it."""
@@ -271,26 +226,17 @@ class _Lifted:
     def _selected(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
         return self._builder.value(SelectOp(self._repeated(condition, shape_of(x.type)), x, y))
 
-    def _region(self, old: Block, new: Block, results: Sequence[SSAValue]) -> None:
-        """Build a block that gives the results of a loop or branch."""
-        for before, after in zip(old.args, new.args, strict=True):
-            after.name_hint = before.name_hint
-            self._values[before] = after
-        *ops, last = old.ops
-        with self._builder.at(new):
-            self.ops(ops)
-            given = [self._as(result, value) for result, value in zip(results, last.operands, strict=True)]
-            self._builder.insert(scf.YieldOp(*given))
-
-    def _as(self, place: SSAValue, value: SSAValue) -> SSAValue:
-        """A value for a place that varies or not."""
-        return self._of(value) if place in self._lift.varying else self._values.get(value, value)
-
-
-def with_policy(new: LoadOp | StoreOp, op: LoadOp | StoreOp) -> LoadOp | StoreOp:
-    """An access that goes through the caches as another one does."""
-    new.properties |= {"cache": op.cache, "evict": op.evict}
-    return new
+    rules = {
+        **RULES,
+        GetProgramIdOp: _id,
+        arith.RemSIOp: _remainder,
+        arith.DivSIOp: _quotient,
+        SplatOp: _splat,
+        UnsplatOp: _unsplat,
+        TransOp: _trans,
+        **dict.fromkeys((BroadcastOp, ExpandDimsOp, ReshapeOp), _dimensions),
+        scf.IfOp: _if,
+    }
 
 
 def _is_plain(lift: Lift, op: LoadOp) -> bool:
@@ -323,19 +269,6 @@ def _always(lift: Lift, op: Operation) -> bool:
     return True
 
 
-_RULES: Mapping[type[Operation], Callable[[_Lifted, Operation], Sequence[SSAValue]]] = {
-    GetProgramIdOp: _Lifted._id,
-    arith.RemSIOp: _Lifted._remainder,
-    SplatOp: _Lifted._splat,
-    UnsplatOp: _Lifted._unsplat,
-    TransOp: _Lifted._trans,
-    **dict.fromkeys((BroadcastOp, ExpandDimsOp, ReshapeOp), _Lifted._same),
-    **dict.fromkeys((ReduceOp, ScanOp), _Lifted._along_axis),
-    LoadOp: _Lifted._load,
-    StoreOp: _Lifted._store,
-    scf.ForOp: _Lifted._for,
-    scf.IfOp: _Lifted._if,
-}
 _CONDITIONS: Mapping[type[Operation], Callable[[Lift, Operation], bool]] = {
     **dict.fromkeys((GetProgramIdOp, SplatOp, UnsplatOp, TransOp, BroadcastOp, ExpandDimsOp, ReshapeOp), _always),
     **dict.fromkeys((ReduceOp, ScanOp), _is_closed),

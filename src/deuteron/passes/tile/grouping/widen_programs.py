@@ -11,16 +11,15 @@ a dimension. Elements of it come together in no other way than in the accesses: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.program_variance import varying_values
+from deuteron.analysis.program_variance import carried_by, given_by, varying_values
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.hints import HINTS
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -29,7 +28,8 @@ from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import element_type_of, i32, is_block_pointer, is_tile, num_elements_of, shape_of, tile
-from deuteron.passes.tile.lift_programs import Lift, with_policy
+from deuteron.passes.tile.grouping.lift_programs import Lift
+from deuteron.passes.tile.grouping.program_builder import RULES, ProgramBuilder, same_op
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class _Dimensions:
         elif isinstance(op, SplatOp) and op.src in self._firsts and op.src.owner.name == arith.MuliOp.name:
             self._firsts.add(op.result)
         elif isinstance(op, scf.ForOp):
-            for carried in _carried(op):
+            for carried in carried_by(op):
                 self._enter(carried, carried)
         elif isinstance(op, scf.IfOp):
-            for given in _given(op):
+            for given in given_by(op):
                 self._enter(given, given[-1:])
         elif (dimension := self._dimension(op)) is not None:
             self._found.update((result, dimension) for result in op.results if result in self._varying)
@@ -189,10 +189,10 @@ class _Dimensions:
 
     def _has_equal_bounds(self, op: scf.ForOp) -> bool:
         bounds_vary = not self._varying.isdisjoint((op.lb, op.ub, op.step))
-        return not bounds_vary and all(self._fits(carried, carried[2]) for carried in _carried(op))
+        return not bounds_vary and all(self._fits(carried, carried[2]) for carried in carried_by(op))
 
     def _goes_one_way(self, op: scf.IfOp) -> bool:
-        return op.cond not in self._varying and all(self._fits(given, given[-1]) for given in _given(op))
+        return op.cond not in self._varying and all(self._fits(given, given[-1]) for given in given_by(op))
 
     def _fits(self, values: Sequence[SSAValue], place: SSAValue) -> bool:
         dimension = self._found.get(place)
@@ -209,24 +209,12 @@ _CONDITIONS: Mapping[type[Operation], Callable[[_Dimensions, Operation], bool]] 
 }
 
 
-def _carried(loop: scf.ForOp) -> Iterator[tuple[SSAValue, ...]]:
-    """For each value that a loop carries: the first, the next, it in the loop, and after it."""
-    block = loop.body.block
-    return zip(loop.iter_args, block.last_op.operands, block.args[1:], loop.results, strict=True)
-
-
-def _given(branch: scf.IfOp) -> Iterator[tuple[SSAValue, ...]]:
-    """For each result of a branch: what its regions give, and it."""
-    yields = [region.block.last_op.operands for region in branch.regions if region.blocks]
-    return zip(*yields, branch.results, strict=True) if branch.results else iter(())
-
-
-class _Widened:
-    """The ops of widened programs while they are built; `values`: what has become of those of one program."""
+class _Widened(ProgramBuilder):
+    """Programs whose tiles are one."""
 
     def __init__(self, widening: Widening, builder: Builder) -> None:
-        self._widening, self._builder = widening, builder
-        self._values: dict[SSAValue, SSAValue] = {}
+        super().__init__(builder)
+        self._widening = widening
         self._numbers = builder.value(MakeRangeOp(0, widening.extent * widening.count))
         left = builder.value(arith.MuliOp(self._num_left(), builder.constant(widening.extent, i32)))
         self._is_there = builder.value(CmpIOp(self._numbers, self._splatted(left), "slt"))
@@ -240,20 +228,11 @@ class _Widened:
     def _splatted(self, scalar: SSAValue) -> SSAValue:
         return self._builder.value(SplatOp(scalar, shape_of(self._numbers.type)))
 
-    def ops(self, ops: Iterable[Operation]) -> None:
-        for op in ops:
-            with self._builder.located(op.location):
-                self._op(op)
-
-    def _op(self, op: Operation) -> None:
+    def _changes(self, op: Operation) -> bool:
         dimensions = self._widening.dimensions
-        if not any(value in dimensions for one in nested_ops(op) for value in (*one.operands, *one.results)):
-            self._builder.insert(op.clone(self._values))
-            return
-        rule = _RULES.get(type(op), _Widened._like)
-        for old, new in zip(op.results, rule(self, op), strict=True):
-            new.name_hint = old.name_hint
-            self._values[old] = new
+        return any(value in dimensions for one in nested_ops(op) for value in (*one.operands, *one.results))
+
+    # -- values ---
 
     def _type(self, type: Attribute, dimension: int | None) -> Attribute:
         if dimension is None:
@@ -265,35 +244,28 @@ class _Widened:
     def _type_of(self, value: SSAValue) -> Attribute:
         return self._type(value.type, self._widening.dimensions.get(value))
 
+    def _operand(self, op: Operation, value: SSAValue) -> SSAValue:
+        """As long as the others are."""
+        known = (self._widening.dimensions.get(operand) for operand in op.operands)
+        return self._of(value, next((dimension for dimension in known if dimension is not None), None))
+
+    def _at(self, place: SSAValue, value: SSAValue) -> SSAValue:
+        return self._of(value, self._widening.dimensions.get(place))
+
+    def _there(self, op: LoadOp | StoreOp) -> SSAValue:
+        return self._along(self._is_there, self._widening.dimensions[op.ptr], shape_of(self._type_of(op.ptr)))
+
     def _of(self, value: SSAValue, dimension: int | None) -> SSAValue:
         """A value with a longer dimension; None: as it is."""
         if value in self._widening.varying or dimension is None:
-            return self._values.get(value, value)
+            return self._same(value)
         type, b, op = self._type(value.type, dimension), self._builder, value.owner
         number = constant_value(value)
         if number is not None:
             return b.constant(number, type)
-        if isinstance(op, SplatOp | BroadcastOp):
-            return b.value(_same_op(op, [self._values.get(op.src, op.src)], [type]))
-        return b.value(_same_op(op, [self._of(operand, dimension) for operand in op.operands], [type]))
-
-    # -- rules ---
-
-    def _like(self, op: Operation) -> Sequence[SSAValue]:
-        """The same op on longer operands."""
-        dimensions = {self._widening.dimensions.get(value) for value in (*op.operands, *op.results)} - {None}
-        dimension = dimensions.pop() if is_elementwise(op) else None
-        operands = [self._of(operand, dimension) for operand in op.operands]
-        return self._builder.insert(_same_op(op, operands, [self._type_of(result) for result in op.results])).results
-
-    def _sum(self, op: arith.AddiOp) -> Sequence[SSAValue]:
-        """That of a first element and a range is the one of a longer range."""
-        if not self._widening.dimensions.keys().isdisjoint(op.operands):
-            return self._like(op)
-        dimension, type = self._widening.dimensions[op.result], self._type_of(op.result)
-        first = next(operand for operand in op.operands if operand in self._widening.varying)
-        start = self._builder.value(SplatOp(self._values[first.owner.src], shape_of(type)))
-        return [self._builder.value(arith.AddiOp(start, self._along(self._numbers, dimension, shape_of(type))))]
+        is_repeated = isinstance(op, SplatOp | BroadcastOp)
+        operands = [self._same(operand) if is_repeated else self._of(operand, dimension) for operand in op.operands]
+        return b.value(same_op(op, operands, [type]))
 
     def _along(self, value: SSAValue, dimension: int, shape: tuple[int, ...]) -> SSAValue:
         """A tile of one dimension as one of a tile of that shape."""
@@ -301,74 +273,19 @@ class _Widened:
             value = value if axis == dimension else self._builder.value(ExpandDimsOp(value, axis))
         return value if shape_of(value.type) == shape else self._builder.value(BroadcastOp(value, shape))
 
-    def _along_axis(self, op: ReduceOp | ScanOp) -> Sequence[SSAValue]:
-        dimension = self._widening.dimensions[op.srcs[0]]
-        made = type(op).create(
-            operands=[self._of(operand, dimension) for operand in op.operands],
-            result_types=[self._type_of(result) for result in op.results],
-            properties=op.properties,
-            regions=[op.combine.clone()],
-        )
-        return self._builder.insert(made).results
+    # -- rules ---
 
-    def _mask(self, op: LoadOp | StoreOp, dimension: int) -> SSAValue:
-        there = self._along(self._is_there, dimension, shape_of(self._type_of(op.ptr)))
-        return there if op.mask is None else self._builder.value(arith.AndIOp(self._of(op.mask, dimension), there))
+    def _otherwise(self, op: Operation) -> Sequence[SSAValue]:
+        """The same op on longer operands."""
+        return self._like(op, [self._operand(op, operand) for operand in op.operands])
 
-    def _load(self, op: LoadOp) -> Sequence[SSAValue]:
-        dimension = self._widening.dimensions[op.ptr]
-        other = self._of(op.other, dimension) if op.other is not None else None
-        load = LoadOp(self._of(op.ptr, dimension), self._mask(op, dimension), other)
-        return self._builder.insert(with_policy(load, op)).results
+    def _sum(self, op: arith.AddiOp) -> Sequence[SSAValue]:
+        """That of a first element and a range is the one of a longer range."""
+        if not self._widening.dimensions.keys().isdisjoint(op.operands):
+            return self._otherwise(op)
+        dimension, type = self._widening.dimensions[op.result], self._type_of(op.result)
+        first = next(operand for operand in op.operands if operand in self._widening.varying)
+        start = self._builder.value(SplatOp(self._values[first.owner.src], shape_of(type)))
+        return [self._builder.value(arith.AddiOp(start, self._along(self._numbers, dimension, shape_of(type))))]
 
-    def _store(self, op: StoreOp) -> Sequence[SSAValue]:
-        dimension = self._widening.dimensions[op.ptr]
-        pointer, value = (self._of(operand, dimension) for operand in (op.ptr, op.value))
-        return self._builder.insert(with_policy(StoreOp(pointer, value, self._mask(op, dimension)), op)).results
-
-    def _for(self, op: scf.ForOp) -> Sequence[SSAValue]:
-        bounds = [self._of(value, None) for value in (op.lb, op.ub, op.step)]
-        first = [self._of(value, self._widening.dimensions.get(place)) for value, _, place, _ in _carried(op)]
-        block = Block(arg_types=[op.body.block.args[0].type, *(value.type for value in first)])
-        loop = scf.ForOp(*bounds, first, Region(block))
-        loop.attributes.update(op.attributes)
-        self._builder.insert(loop)
-        self._region(op.body.block, block, op.results)
-        return loop.results
-
-    def _if(self, op: scf.IfOp) -> Sequence[SSAValue]:
-        regions = [Region([Block()] if region.blocks else []) for region in op.regions]
-        types = [self._type_of(result) for result in op.results]
-        branch = self._builder.insert(scf.IfOp(self._of(op.cond, None), types, *regions))
-        for old, new in zip(op.regions, regions, strict=True):
-            if old.blocks:
-                self._region(old.block, new.block, op.results)
-        return branch.results
-
-    def _region(self, old: Block, new: Block, results: Sequence[SSAValue]) -> None:
-        """Build a block that gives the results of a loop or branch."""
-        for before, after in zip(old.args, new.args, strict=True):
-            after.name_hint = before.name_hint
-            self._values[before] = after
-        *ops, last = old.ops
-        with self._builder.at(new):
-            self.ops(ops)
-            dimensions = map(self._widening.dimensions.get, results)
-            given = [self._of(value, at) for value, at in zip(last.operands, dimensions, strict=True)]
-            self._builder.insert(scf.YieldOp(*given))
-
-
-def _same_op(op: Operation, operands: Sequence[SSAValue], types: Sequence[Attribute]) -> Operation:
-    """An op on other operands, without what is promised of the dimensions of its results."""
-    kept = {name: value for name, value in op.attributes.items() if name not in HINTS}
-    return type(op).create(operands=operands, result_types=types, properties=op.properties, attributes=kept)
-
-
-_RULES: Mapping[type[Operation], Callable[[_Widened, Operation], Sequence[SSAValue]]] = {
-    arith.AddiOp: _Widened._sum,
-    **dict.fromkeys((ReduceOp, ScanOp), _Widened._along_axis),
-    LoadOp: _Widened._load,
-    StoreOp: _Widened._store,
-    scf.ForOp: _Widened._for,
-    scf.IfOp: _Widened._if,
-}
+    rules = {**RULES, arith.AddiOp: _sum}
