@@ -349,3 +349,23 @@ def test_zeros_of_both_signs_are_two_numbers(poisoned, n):
     out = poisoned("float32", 3)
     zeros_kernel[(1,)](out, n)
     assert list(np.signbit(out)) == [n == 0, n == 0, n == 1]
+
+
+@triton.jit
+def takes_another_kernel(x_ptr, out_ptr, m, n):
+    """`first` becomes what `last` is, which the loop assigns and leaves as it is."""
+    first, last = m, n
+    for i in range(m):
+        first = last
+        last = last
+        if tl.load(x_ptr + i) > 2:
+            break
+    tl.store(out_ptr, first)
+    tl.store(out_ptr + 1, last)
+
+
+@pytest.mark.parametrize("m", [0, 1, 4])
+def test_a_variable_becomes_another_that_stays(check, m):
+    x, out = np.array([1, 3, 1, 1], np.int32), np.full(2, -1, np.int32)
+    takes_another_kernel[(1,)](x, out, m, 7)
+    check(out, [7 if m else 0, 7])

@@ -124,11 +124,14 @@ def _build(
     slots = [*counters, *_slots_of_exits(ctx, body, told)]
     num_counters, num_slots = len(counters), len(slots)
     kept = [final.handle is not arg for final, arg in zip(body.final, body.carried_args, strict=True)]
-    drop_unchanged(body, body.block, num_counters, kept)
     for slot in reversed(slots[num_counters:]):
         body.block.insert_arg(slot.initial.handle.type, num_counters)
     slots += [_Slot(*pair) for pair in zip(select(body.initial, kept), select(body.final, kept), strict=True)]
-    results = _insert_while(ctx, body, _Slot(flag_tensor(ctx, begins), _going(ctx, body, goes_on)), slots, hints)
+    slots = [_Slot(flag_tensor(ctx, begins), _going(ctx, body, goes_on)), *slots]
+    with ctx.builder.at(body.block):
+        ctx.builder.insert(scf.YieldOp(*(slot.final.handle for slot in slots)))
+    drop_unchanged(body, body.block, num_slots, kept)
+    results = _insert_while(ctx, body, [slot.initial.handle for slot in slots], hints)
     bind_after(ctx, body, kept, results[num_slots:])
     flags = {kind: Tensor(flag, int1) for kind, flag in zip(told, results[num_counters:], strict=False)}
     value = bind_results(completion.value, iter(results[num_counters + len(told) : num_slots]), None)
@@ -148,11 +151,8 @@ def _slots_of_exits(ctx: Context, body: LoopBody, told: Sequence[Kind]) -> list[
     return [*flags, *(_Slot(placeholder(ctx, value), value) for value in tensors_in(completion.value))]
 
 
-def _insert_while(ctx: Context, body: LoopBody, going: _Slot, slots: Sequence[_Slot], hints: Hints) -> list[SSAValue]:
-    """The results of the loop, one for each slot; `going` says whether there is an iteration."""
-    initial = [slot.initial.handle for slot in (going, *slots)]
-    with ctx.builder.at(body.block):
-        ctx.builder.insert(scf.YieldOp(*(slot.final.handle for slot in (going, *slots))))
+def _insert_while(ctx: Context, body: LoopBody, initial: Sequence[SSAValue], hints: Hints) -> list[SSAValue]:
+    """The results of the loop, one for each value that it begins with but the first, which says whether it begins."""
     types = [handle.type for handle in initial]
     loop = scf.WhileOp(initial, types[1:], Region(_test(ctx, types, body.block)), Region(body.block))
     loop.attributes |= hints
