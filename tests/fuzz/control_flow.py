@@ -1,10 +1,12 @@
-"""A seed -> a kernel of Python's control flow on integers and tuples, which CPython runs too.
+"""A seed -> a kernel of Python's control flow on integers, tuples and zeros, which CPython runs too.
 
     case = control_flow(7)
     run_by_python(case, case.values())       the executor `python`: what CPython stores
 
 Loops of every kind with `break`, `continue`, `else` and `return`, comprehensions, functions that are called, walrus,
-unpacking. Numbers stay small, loops short. What CPython does not get through is drawn anew.
+unpacking. Numbers stay small, loops short. A float, `z`, is 0.0, -0.0 or 1.5, of either sign: known when the program is
+compiled, as long as all ways to a place give it one value. `acc` tells which blocks ran, in which order. What CPython
+does not get through is drawn anew; what it does is a program that the language accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import numpy as np
 from tests.fuzz.case import Argument, Case
 
 NUMBERS, TUPLES = "abcij", "tuv"
-PLACES = 16
+PLACES, MAX_FLOATS = 16, 100
+ZEROS = ("0.0", "-0.0")
+FLOATS = (*ZEROS, "1.5", "-z", "abs(z)", "z * -1.0", "z + 0.0", "z - 0.0", "0.0 - z")
 MAX_NESTED, MAX_DEPTH, MAX_ROUNDS = 9, 3, 300
 
 
@@ -31,7 +35,8 @@ def control_flow(seed: int) -> Case:
     while True:
         n, m = rng.choice(((2, 5), (0, 4), (6, 2), (3, 3), (1, 16)))
         numbers = Argument("n", "int32", None, n), Argument("m", "int32", None, m)
-        arguments = Argument("out", "int32", PLACES, "poison"), *numbers
+        arrays = Argument("out", "int32", PLACES, "poison"), Argument("sign", "float32", MAX_FLOATS, "poison")
+        arguments = *arrays, *numbers
         case = Case(seed, _Program(rng).source(), arguments, (1,), {"num_warps": rng.choice((1, 4))})
         try:
             run_by_python(case, case.values())
@@ -63,7 +68,7 @@ def run_by_python(case: Case, values: list[Any]) -> None:
                 raise TimeoutError
             yield index
 
-    def store(pointer: _Pointer, value: int) -> None:
+    def store(pointer: _Pointer, value: float) -> None:
         pointer.array[pointer.offset] = value
 
     tl = SimpleNamespace(store=store, static_range=range_, range=range_)
@@ -82,24 +87,28 @@ class _Program:
         self._functions = 0
         self._left = MAX_NESTED
         self._counters = 0
+        self._floats = 0
+        self._loop_names: list[str] = []
         self._may_assign = True
         """Not within a comprehension, whose elements come in an order of their own."""
 
     def source(self) -> str:
         for index in range(self._rng.randint(0, 2)):
-            self._emit(0, f"@triton.jit\ndef f{index}(n, m):")
+            self._emit(0, f"@triton.jit\ndef f{index}(n, m, z):")
             self._begin()
             self._block(1, in_loop=False, in_function=True)
-            self._emit(1, f"return {self._number()}\n\n")
+            self._emit(1, f"return ({self._number()} + acc) & 63, z\n\n")
             self._functions += 1
-        self._emit(0, "@triton.jit\ndef kernel(out, n, m):")
+        self._emit(0, "@triton.jit\ndef kernel(out, sign, n, m):")
         self._begin()
+        self._emit(1, f"z = {self._rng.choice(ZEROS)}")
         for _ in range(self._rng.randint(2, 4)):
             self._statement(1, in_loop=False, in_function=False)
         for index, name in enumerate(NUMBERS):
             self._emit(1, f"tl.store(out + {6 + index}, {name})")
         for index, name in enumerate(TUPLES):
             self._emit(1, f"tl.store(out + {12 + index}, {name}[0] + {name}[-1] * 3)")
+        self._emit(1, "tl.store(out + 11, acc)\n    tl.store(sign, z)")
         return "\n".join(self._lines) + "\n"
 
     def _emit(self, depth: int, line: str) -> None:
@@ -110,7 +119,7 @@ class _Program:
 
     def _begin(self) -> None:
         self._left = MAX_NESTED
-        self._emit(1, f"K: tl.constexpr = {self._rng.randint(0, 3)}")
+        self._emit(1, f"K: tl.constexpr = {self._rng.randint(0, 3)}\n    acc = n * 0")
         for name in NUMBERS:
             self._emit(1, f"{name} = {self._rng.choice(('n', 'm', '1', '2', 'K', 'n + m'))}")
         for name in TUPLES:
@@ -121,13 +130,22 @@ class _Program:
     def _name(self) -> str:
         return self._rng.choice(NUMBERS)
 
+    def _known_name(self) -> str:
+        return self._rng.choice((*NUMBERS, *self._loop_names))
+
     def _tuple_name(self) -> str:
         return self._rng.choice(TUPLES)
+
+    def _new_name(self) -> str:
+        self._counters += 1
+        return f"w{self._counters}"
 
     def _number(self, depth: int = 0) -> str:
         deeper = depth + 1
         if depth > 1 or self._chance(0.35):
-            return self._rng.choice((self._name(), self._name(), str(self._rng.randint(-3, 7)), "n", "m", "K"))
+            return self._rng.choice(
+                (self._known_name(), self._known_name(), str(self._rng.randint(-3, 7)), "n", "m", "K")
+            )
         one, other = self._number(deeper), self._number(deeper)
         texts = [
             *[f"(({one} {symbol} {other}) & 63)" for symbol in "+-*^|&"],
@@ -141,8 +159,16 @@ class _Program:
         if self._may_assign:
             texts.append(f"({self._name()} := {one})")
         if self._functions:
-            texts.append(f"(f{self._rng.randrange(self._functions)}({one}, {other}) & 63)")
+            texts.append(f"{self._call(one, other)}[0]")
         return self._rng.choice(texts)
+
+    def _call(self, one: str, other: str) -> str:
+        return f"f{self._rng.randrange(self._functions)}({one}, {other}, z)"
+
+    def _float(self) -> str:
+        among = self._rng.choice((ZEROS, FLOATS))
+        one, other = self._rng.choice(among), self._rng.choice(among)
+        return self._rng.choice((one, f"{one} if {self._condition(1)} else {other}", "z"))
 
     def _sum(self, depth: int) -> str:
         """Of a comprehension over numbers that are known or not, one of which it may assign."""
@@ -150,7 +176,7 @@ class _Program:
         element = self._number(depth)
         self._may_assign = before
         target = f"{self._name()} := " if before and self._chance(0.3) else ""
-        return f"(sum([({target}{element}) for {self._rng.choice('xyz')} in (1, {self._rng.choice('nm')})]) & 63)"
+        return f"(sum([({target}{element}) for {self._rng.choice('xy')} in (1, {self._rng.choice('nm')})]) & 63)"
 
     def _condition(self, depth: int = 0) -> str:
         deeper = depth + 1
@@ -180,16 +206,15 @@ class _Program:
     def _block(self, depth: int, in_loop: bool, in_function: bool) -> None:
         for _ in range(self._rng.randint(1, 4)):
             self._statement(depth, in_loop, in_function)
+        self._emit(depth, "acc = (acc * 5 + 1) & 65535")
 
     def _statement(self, depth: int, in_loop: bool, in_function: bool) -> None:
-        kinds = [self._assign] * 9
+        kinds = [self._assign] * 9 + [self._assign_float] * 2 + [self._return]
         if depth <= MAX_DEPTH and self._left > 0:
             self._left -= 1
             kinds += [self._branch, self._branch, self._branch, self._for, self._for, self._for, self._while]
         if in_loop:
             kinds += [self._leave] * 2
-        if in_function:
-            kinds += [self._return]
         self._rng.choice(kinds)(depth, in_loop, in_function)
 
     def _assign(self, depth: int, in_loop: bool, in_function: bool) -> None:
@@ -202,6 +227,15 @@ class _Program:
             *([] if in_function else [f"tl.store(out + {self._rng.randint(0, 5)}, {self._number()})"]),
         )
         self._emit(depth, self._rng.choice(texts))
+
+    def _assign_float(self, depth: int, in_loop: bool, in_function: bool) -> None:
+        if self._functions and self._chance(0.3):
+            self._emit(depth, f"{self._name()}, z = {self._call(self._number(1), self._number(1))}")
+        else:
+            self._emit(depth, f"z = {self._float()}")
+        if not in_function:
+            self._floats += 1
+            self._emit(depth, f"tl.store(sign + {self._floats}, z)")
 
     def _branch(self, depth: int, in_loop: bool, in_function: bool) -> None:
         self._emit(depth, f"if {self._condition()}:")
@@ -217,35 +251,45 @@ class _Program:
         self._emit(depth, f"if {self._condition()}:")
         self._emit(depth + 1, self._rng.choice(("break", "continue")))
 
-    def _return(self, depth: int, *unused: bool) -> None:
+    def _return(self, depth: int, in_loop: bool, in_function: bool) -> None:
         self._emit(depth, f"if {self._condition()}:")
-        self._emit(depth + 1, f"return {self._number()}")
+        if in_function:
+            self._emit(depth + 1, f"return ({self._number()} ^ acc) & 63, {self._float()}")
+        else:
+            self._emit(depth + 1, f"tl.store(out + 11, acc); tl.store(sign, {self._float()})")
+            self._emit(depth + 1, "return")
 
     def _for(self, depth: int, in_loop: bool, in_function: bool) -> None:
-        names = f"{self._rng.choice('ab')}, {self._rng.choice('ij')}"
         end, step = self._rng.choice(("n", "m", "3", "K", self._number(2))), self._rng.choice((1, 2, -1, -2))
+        new, other = self._new_name(), self._new_name()  # the language may know no value of them after the loop
+        one, two = (new, other) if in_loop else (self._rng.choice("ab"), self._rng.choice("ij"))
         headers = (
-            *(f"for x in range({end}):", f"for {self._name()} in range({end}):"),
-            f"for {self._name()} in range({self._number(2)}, {self._number(2)}, {step}):",
-            f"for {self._name()} in tl.static_range({self._rng.choice(('3', '2', 'K'))}):",
-            f"for {self._name()} in {self._pair()}:",
-            f"for {names} in enumerate({self._pair()}):",
-            f"for {names} in zip({self._pair()}, {self._pair()}):",
+            *[f"for {new} in range({end}):"] * 2,
+            f"for {new} in range({self._number(2)}, {self._number(2)}, {step}):",
+            f"for {new} in tl.static_range({self._rng.choice(('3', '2', 'K'))}):",
+            f"for {one} in {self._pair()}:",
+            f"for {one}, {two} in enumerate({self._pair()}):",
+            f"for {one}, {two} in zip({self._pair()}, {self._pair()}):",
         )
-        self._emit(depth, self._rng.choice(headers))
-        self._loop_body(depth, in_loop, in_function)
+        header = self._rng.choice(headers)
+        self._emit(depth, header)
+        self._loop_body(depth, in_loop, in_function, [name for name in (new, other) if name in header])
 
     def _while(self, depth: int, in_loop: bool, in_function: bool) -> None:
-        self._counters += 1
-        counter = f"w{self._counters}"
+        counter = self._new_name()
         self._emit(depth, f"{counter} = {self._rng.randint(1, 4)}")
         also = f" and {self._condition()}" if self._chance(0.6) else ""
-        self._emit(depth, f"while {counter} > 0{also}:")
+        ends = self._chance(0.8)
+        self._emit(depth, f"while {counter} > 0{also}:" if ends else "while True:")
         self._emit(depth + 1, f"{counter} -= 1")
-        self._loop_body(depth, in_loop, in_function)
+        if not ends:
+            self._emit(depth + 1, f"if {counter} < 0:\n{'    ' * (depth + 2)}break")
+        self._loop_body(depth, in_loop, in_function, [counter])
 
-    def _loop_body(self, depth: int, in_loop: bool, in_function: bool) -> None:
+    def _loop_body(self, depth: int, in_loop: bool, in_function: bool, names: list[str]) -> None:
+        self._loop_names += names
         self._block(depth + 1, True, in_function)
+        del self._loop_names[len(self._loop_names) - len(names) :]
         if self._chance(0.25):
             self._emit(depth, "else:")
             self._block(depth + 1, in_loop, in_function)
