@@ -6,36 +6,11 @@ from xdsl.dialects import arith, scf
 
 from deuteron.ir.forwarding import forwarded_from, forwarded_to
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.text import parse_module
-
-NESTED = """
-tt.func public @k(%n: i32, %c: i1) {
-  %0 = arith.constant 0 : i32
-  %1:2 = scf.for %i = %0 to %n step %n iter_args(%s = %n, %t = %0) -> (i32, i32) : i32 {
-    %2 = scf.while (%w = %t) : (i32) -> i32 {
-      %y = arith.muli %w, %n : i32
-      scf.condition(%c) %y : i32
-    } do {
-    ^bb0(%b: i32):
-      %3 = scf.if %c -> (i32) {
-        %x = arith.addi %i, %b : i32
-        scf.yield %x : i32
-      } else {
-        scf.yield %n : i32
-      }
-      scf.yield %3 : i32
-    }
-    scf.yield %s, %2 : i32, i32
-  }
-  tt.return
-}
-"""
 
 
-def test_from_both_ends():
-    module = parse_module(NESTED)
+def test_from_both_ends(nested_loops):
     loop, inner, branch, add, multiply = (
-        nested_ops(module, kind)[0] for kind in (scf.ForOp, scf.WhileOp, scf.IfOp, arith.AddiOp, arith.MuliOp)
+        nested_ops(nested_loops, kind)[0] for kind in (scf.ForOp, scf.WhileOp, scf.IfOp, arith.AddiOp, arith.MuliOp)
     )
     index, same, carried = loop.body.block.args
     before, after = (region.block.args[0] for region in inner.regions)
@@ -54,7 +29,7 @@ def test_from_both_ends():
         n: [],
     }
     assert {value: list(forwarded_from(value)) for value in comes_from} == comes_from
-    becomes = [(use.operation.operands[use.index], one) for use in uses_in(module) for one in forwarded_to(use)]
+    becomes = [(use.operation.operands[use.index], one) for use in uses_in(nested_loops) for one in forwarded_to(use)]
     assert set(becomes) == {(source, value) for value, sources in comes_from.items() for source in sources}
 
 
