@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.forwarding import forwarded_from
@@ -302,25 +302,30 @@ def _byte_faults(of_barrier: Sequence[Operation]) -> Iterator[Fault]:
 
 def _release_faults(op: WarpSpecializeOp) -> Iterator[Fault]:
     for partition in op.partitions:
-        waits: dict[Place, list[Operation]] = defaultdict(list)
-        fills: dict[Place, list[Operation]] = defaultdict(list)
-        for inner in partition.walk():
-            if isinstance(inner, WaitBarrierOp):
-                waits[_place_of(inner, inner.alloc)].append(inner)
-            elif isinstance(inner, FILLS):
-                fills[_place_of(inner, inner.alloc)].append(inner)
-        for place, found in fills.items():
-            if len(found) != 1 or len(waits[place]) != 1:
+        rings: dict[SSAValue, SSAValue] = {}
+        for waits, fills in _turns(partition):
+            full, empty = ([viewed(step.alloc) for step in steps] for steps in (fills, waits))
+            if not fills:
+                yield waits[0], "a wait for a slot to be empty, which is not filled then"
+            elif len(set(full)) != len(fills) or len(set(empty)) != len(waits) or len(fills) != len(waits):
                 yield (
-                    found[-1],
-                    f"a slot is filled {len(found)} times after {len(waits[place])} waits for it to be empty",
+                    fills[-1],
+                    f"a slot is filled {len(fills)} times after {len(waits)} waits for it to be empty",
                 )
-        for place, found in waits.items():
-            if found and place not in fills:
-                yield found[0], "a wait for a slot to be empty, which is not filled then"
-        pairs = {viewed(waits[place][0].alloc): viewed(fill[0].alloc) for place, fill in fills.items() if waits[place]}
-        for empty, full in pairs.items():
+            rings |= zip(empty, full, strict=False)
+        for empty, full in rings.items():
             yield from _Releases(full, empty).faults(op.default.block)
+
+
+def _turns(partition: Region) -> Iterator[tuple[list[Operation], list[Operation]]]:
+    """The waits and the fills at each place, in order. Rings that begin in one block have a place in common, slot 0:
+    then the n-th fill is that of the ring of the n-th wait.
+    """
+    turns: dict[Place, tuple[list[Operation], list[Operation]]] = defaultdict(lambda: ([], []))
+    for inner in partition.walk():
+        if isinstance(inner, (WaitBarrierOp, *FILLS)):
+            turns[_place_of(inner, inner.alloc)][isinstance(inner, FILLS)].append(inner)
+    yield from turns.values()
 
 
 class _Releases:

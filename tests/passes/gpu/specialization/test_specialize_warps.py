@@ -400,3 +400,30 @@ def test_loads_that_two_of_others_meet_in_are_not_specialised(rng):
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid=(1,), args=(a, b, c, d, out, n))
     a, b, c, d = (x.astype(np.float64) for x in (a, b, c, d))
     np.testing.assert_allclose(out, np.matmul(a + c, b * d + c).sum(0), atol=0.1)
+
+
+@deuteron.jit
+def two_keys(q, r, k, s, v, out, n, D: tl.constexpr, E: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows, columns, dims, rest = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D), tl.arange(0, E)
+    x, y = tl.load(q + rows[:, None] * D + dims[None, :]), tl.load(r + rows[:, None] * E + rest[None, :])
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in range(0, n, BN):
+        at = start + columns
+        scores = tl.dot(x, tl.load(k + at[None, :] * D + dims[:, None]))
+        scores = tl.dot(y, tl.load(s + at[None, :] * E + rest[:, None]), scores)
+        acc = tl.dot(tl.exp(scores).to(tl.float16), tl.load(v + at[:, None] * D + dims[None, :]), acc)
+    tl.store(out + rows[:, None] * D + dims[None, :], acc)
+
+
+def test_two_rings_may_begin_in_one_block(rng):
+    """The scores of the first iteration are before the loop: both kinds of keys are in slot 0 of their rings there."""
+    n, dims, rest, block = 192, 128, 64, 128
+    q, k, v = (rng.standard_normal((size, dims)).astype(np.float16) / 8 for size in (block, n, n))
+    r, s = (rng.standard_normal((size, rest)).astype(np.float16) / 8 for size in (block, n))
+    out = np.full((block, dims), np.nan, np.float32)
+    given = {"D": dims, "E": rest, "BM": block, "BN": 64, "num_warps": 8, "num_stages": 2}
+    kernel = compile_for("cuda:90", two_keys, q, r, k, s, v, out, n, **given)
+    assert is_specialized(kernel)
+    run_kernel(kernel.asm["ptx"], kernel.metadata, grid=(1,), args=(q, r, k, s, v, out, n))
+    q, r, k, s, v = (x.astype(np.float64) for x in (q, r, k, s, v))
+    np.testing.assert_allclose(out, np.exp(q @ k.T + r @ s.T) @ v, atol=0.05)
