@@ -10,7 +10,8 @@ import pytest
 
 import deuteron
 from deuteron.compiler import depth
-from deuteron.errors import CompilationError
+from deuteron.errors import CompilationError, InternalError
+from deuteron.passes.tile.fold import Fold
 
 
 @pytest.fixture
@@ -48,3 +49,15 @@ def test_too_many_are_refused(returns_early, monkeypatch):
             target="cpu",
         )
     assert caught.value.location.file.endswith("returns.py")
+
+
+def test_a_pass_that_calls_itself_without_end_is_a_defect(returns_early, monkeypatch):
+    def apply(self, ctx, op):
+        apply(self, ctx, op)
+
+    monkeypatch.setattr(Fold, "apply", apply)
+    with pytest.raises(InternalError, match="RecursionError.*a defect of Deuteron, not of the kernel"):
+        deuteron.compile(
+            deuteron.compiler.ASTSource(fn=returns_early(3), signature={"x": "*i32", "n": "i32"}, constexprs={}),
+            target="cpu",
+        )

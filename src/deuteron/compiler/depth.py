@@ -7,7 +7,8 @@
 
 Each level takes eight calls of Python, whose own limit of 1,000 would end at 120 levels, and that of a compile at 490.
 Deeper kernels are refused. Python's calls may take memory of C's stack, of which a thread has 8 MB and a level here at
-most 8 KB.
+most 8 KB. Where calls go too deep in tile IR that does not nest like that the kernel is not at fault: something of ours
+calls itself without end.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
 from deuteron.errors import CompilationError, InternalError, Location
 
 MOST_CALLS = 4000
+MOST_CALLS_OF_A_LEVEL = 40  # eight are usual
 
 
 class _Limit:
@@ -55,12 +58,32 @@ def deep_calls() -> Iterator[None]:
         _LIMIT.lower()
 
 
-def too_deep(error: BaseException, name: str) -> CompilationError | None:
-    """What to say where calls went too deep; None: an error is due to something else."""
+def too_deep(error: BaseException, name: str, given: Any) -> CompilationError | None:
+    """What to say where calls went too deep on what a stage was given, which is None for the frontend; None: an error
+    is due to something else.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, RecursionError):
         cause = cause.__cause__
-    return None if cause is None else _refusal(name, error.location if isinstance(error, InternalError) else None)
+    if cause is None or (given is not None and _levels(given) * MOST_CALLS_OF_A_LEVEL < MOST_CALLS):
+        return None
+    return _refusal(name, error.location if isinstance(error, InternalError) else None)
+
+
+def _levels(given: Any) -> int:
+    """How deep tile IR is at most where its functions are inlined; 0: a text, which is in lines."""
+    from xdsl.dialects.builtin import ModuleOp  # deferred: of kernels that are refused only
+
+    if not isinstance(given, ModuleOp):
+        return 0
+    deepest: dict[Any, int] = {}
+    left = [(op, op, 1) for op in given.ops]
+    while left:
+        function, op, level = left.pop()
+        deepest[function] = max(level, deepest.get(function, 0))
+        blocks = (block for region in op.regions for block in region.blocks)
+        left += [(function, inner, level + 1) for block in blocks for inner in block.ops]
+    return sum(deepest.values())
 
 
 def _refusal(name: str, location: Location | None) -> CompilationError:

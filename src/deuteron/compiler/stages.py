@@ -53,14 +53,14 @@ class Walk:
 
     def begin(self, load: Callable[[], Any]) -> None:
         """Make what the first stage is given."""
-        with self._timed("source"), self._wrapped("source", lambda: None):
+        with self._timed("source"), self._wrapped("source", None, lambda: None):
             self.products[None] = load()
 
     def begin_at(self, stage: Stage, text: str, file: str) -> None:
         """Take a text for what `stage` makes; for the first stage it is what that stage is given."""
         from deuteron.compiler.made_for import without_metadata  # deferred: of texts only
 
-        with self._timed("source"), self._wrapped(stage.name, lambda: text):
+        with self._timed("source"), self._wrapped(stage.name, text, lambda: text):
             product = stage.parse(without_metadata(stage, text), file)
             if stage.describe is not None:
                 self.unit = self.unit.of_kernel(*stage.describe(product))
@@ -78,8 +78,9 @@ class Walk:
                 self.run_stage(stage)
 
     def run_stage(self, stage: Stage) -> None:
-        with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
-            run = partial(self._make, stage, self.products[stage.input])
+        given = self.products[stage.input]
+        with self._timed(stage.name), self._wrapped(stage.name, given, lambda: self._input_text(stage)):
+            run = partial(self._make, stage, given)
             from deuteron.compiler.crash_report import with_report  # deferred: a kernel out of the cache needs it not
 
             made = with_report(self.unit.name, str(self.unit.target), stage.name, run)
@@ -125,7 +126,7 @@ class Walk:
         self.times[name] = time.perf_counter() - begin
 
     @contextmanager
-    def _wrapped(self, stage: str, input_text: Callable[[], str | bytes | None]) -> Iterator[None]:
+    def _wrapped(self, stage: str, given: Any, input_text: Callable[[], str | bytes | None]) -> Iterator[None]:
         try:
             with deep_calls():
                 yield
@@ -133,7 +134,7 @@ class Walk:
             raised = raised_by_handler(error)
             if raised is not None:
                 raise raised from raised.__cause__
-            if refusal := too_deep(error, self.unit.name):
+            if refusal := too_deep(error, self.unit.name, given):
                 raise refusal from error
             if isinstance(error, DeuteronError) and not isinstance(error, InternalError):
                 raise
