@@ -6,10 +6,12 @@ import importlib.util
 import inspect
 import tarfile
 import threading
+from pathlib import Path
 from types import FunctionType
 
 import pytest
 
+import deuteron
 from deuteron.language.functions import source
 from deuteron.language.functions.lambda_source import syntax_tree
 
@@ -130,3 +132,10 @@ def other_threads_parse():
 def test_a_thread_parses_while_another_does(other_threads_parse):
     """`ast.parse` ends with a SystemError then, in CPython 3.11."""
     assert len(syntax_tree("\n".join(f"v{i} = ({i} + x) * y" for i in range(200))).body) == 200
+
+
+def test_all_that_parses_asks_for_the_tree_here():
+    """A thread of any command, report or launch may parse while another does."""
+    package = Path(deuteron.__file__).parent
+    found = [str(file.relative_to(package)) for file in package.rglob("*.py") if " ast.parse(" in file.read_text()]
+    assert found == ["language/lambda_source.py"]

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from deuteron.language.functions.lambda_source import syntax_tree
 from deuteron.toolchain import PACKAGE
 
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -76,7 +77,7 @@ def _imports(module: ModuleType, file: Path) -> set[str]:
 def _parsed(file: Path) -> ast.AST:
     """The syntax of a file; of what is not Python, such as a module written in C, an empty one."""
     try:
-        return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
+        return syntax_tree(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
     except (OSError, SyntaxError):
         return ast.Module([], [])
 

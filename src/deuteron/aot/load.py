@@ -28,6 +28,7 @@ from deuteron.aot.signature import Signature, parse_signature
 from deuteron.compiler import ASTSource, IRSource
 from deuteron.errors import DeuteronError, Location, UsageError, suggest
 from deuteron.language.functions.function import Function
+from deuteron.language.functions.lambda_source import syntax_tree
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def load_module(path: Path | ModuleName) -> ModuleType:
 
 def _has_relative_imports(path: Path) -> bool:
     try:
-        nodes = ast.walk(ast.parse(path.read_bytes()))
+        nodes = ast.walk(syntax_tree(path.read_bytes()))
         return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in nodes)
     except (SyntaxError, ValueError):
         return False  # importing it says what is wrong

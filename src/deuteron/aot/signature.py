@@ -27,6 +27,7 @@ from deuteron.aot.option_text import OptionText
 from deuteron.errors import UsageError
 from deuteron.language import types
 from deuteron.language.constant import rebuild
+from deuteron.language.functions.lambda_source import syntax_tree
 from deuteron.language.signature import ALIASES, SCALARS, leaves, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
 
@@ -240,9 +241,10 @@ def _value(text: str, is_constexpr: bool) -> Any:
 def _tuple(text: str) -> Any:
     """The tuple of values, which dtypes and tuples may be among, or _NO_VALUE."""
     try:
-        parsed = ast.parse(text, mode="eval").body
+        statements = syntax_tree(text.strip()).body
     except SyntaxError:
         return _NO_VALUE
+    parsed = statements[0].value if len(statements) == 1 and isinstance(statements[0], ast.Expr) else None
     if not isinstance(parsed, ast.Tuple):
         return _NO_VALUE
     values = tuple(_value(ast.unparse(part), True) for part in parsed.elts)

@@ -10,7 +10,6 @@ already, so that tile IR, which has paths, comes first.
 
 from __future__ import annotations
 
-import ast
 import linecache
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
@@ -19,6 +18,7 @@ from deuteron.errors import Location
 from deuteron.explorer.model import File, Part, Place
 from deuteron.explorer.texts.located import LocatedText
 from deuteron.ir.location import import_path
+from deuteron.language.functions.lambda_source import syntax_tree
 
 
 class Sources:
@@ -75,7 +75,7 @@ class Sources:
 def _statements(lines: list[str], used: set[int]) -> Iterator[tuple[int, int]]:
     """The first and last lines of the statements of a module that have used lines in them; all of what is no Python."""
     try:
-        body = ast.parse("\n".join(lines)).body
+        body = syntax_tree("\n".join(lines)).body
     except SyntaxError:
         yield 1, len(lines)
         return

@@ -20,8 +20,8 @@ Span = tuple[int, int, int, int]  # lines and columns of the first and the last 
 _MOST_PARSES = 20
 
 
-def syntax_tree(text: str) -> ast.Module:
-    """The tree of a module.
+def syntax_tree(text: str | bytes) -> ast.Module:
+    """The tree of a module; whoever parses Python asks for it here.
 
     CPython 3.11 counts how deep it is in trees for all threads together. Where a collection of garbage in the middle of
     `ast.parse` runs Python, which lets another thread parse, the count is wrong at the end of both, a SystemError. That

@@ -26,6 +26,7 @@ from typing import Any
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
 from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.functions.lambda_source import syntax_tree
 from deuteron.language.functions.names import ByName, name_of
 from deuteron.language.functions.place_in_file import PlaceInFile
 from deuteron.language.functions.references import (
@@ -58,7 +59,7 @@ class SourceFunction(ByName, PlaceInFile):
 
     def parse(self) -> ast.Module:
         """The source as Python parses it alone, a tree that may be changed."""
-        return ast.parse(self.src)
+        return syntax_tree(self.src)
 
     @property
     def is_own(self) -> bool:
