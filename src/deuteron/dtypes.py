@@ -182,6 +182,12 @@ INTEGERS = (
 )
 FLOATS = (FP8E4NV, FP8E5, FP8E4B8, FP8E5B16, FP8E4B15, FP16, BF16, FP32, FP64)
 
+# How numbers of the types of a signature are passed in C; fp8 is not.
+C_NAMES = {
+    **{type.signature: "bool" if type.bits == 1 else f"{type.name}_t" for type in INTEGERS},
+    **{type.signature: "double" if type.bits == 64 else "float" for type in FLOATS if type.bits > 8},
+}
+
 
 def as_signed(number: int, bits: int) -> int:
     """The number whose bits are the lowest of another one: of 200 with 8 bits -56."""

@@ -5,8 +5,10 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.compat.argument_types import create_function_from_signature, ty_to_cpp
+from deuteron.compat.argument_types import create_function_from_signature
 from deuteron.errors import UsageError
+from deuteron.runtime.cuda_device import CUDADriver
+from deuteron.runtime.driver import Driver
 
 
 @deuteron.jit(do_not_specialize=["m"], do_not_specialize_on_alignment=["k"])
@@ -34,12 +36,9 @@ def test_arguments_by_name_with_their_types_and_the_options():
 
 
 def test_c_types_of_what_is_passed():
-    assert [ty_to_cpp(ty) for ty in ("*fp16", "i32", "u8", "fp16", "fp64")] == [
-        "CUdeviceptr",
-        "int32_t",
-        "uint8_t",
-        "float",
-        "double",
-    ]
-    with pytest.raises(UsageError, match="fp8e5 has no type in C"):
-        ty_to_cpp("fp8e5")
+    scalars = ["int32_t", "uint8_t", "float", "double"]
+    for driver, pointer in ((CUDADriver(), "CUdeviceptr"), (Driver(), "void*")):
+        passed = [driver.map_python_to_cpp_type(ty) for ty in ("*fp16", "i32", "u8", "fp16", "fp64")]
+        assert passed == [pointer, *scalars]
+        with pytest.raises(UsageError, match="no launcher passes the type fp8e5"):
+            driver.map_python_to_cpp_type("fp8e5")

@@ -2,9 +2,7 @@
 
 c_type("*fp16")   deuteron_ptr          (`void *` on the CPU)
 c_type("*fp16", is_read=True)     deuteron_const_ptr, through which no kernel writes (`const void *`)
-c_type("i1")      bool
 c_type("u8")      uint8_t
-c_type("bf16")    float                 fp64 is double, all other floating types are float
 declaration("deuteron_status", "add", ["deuteron_stream stream", "int32_t n"])
 """
 
@@ -16,18 +14,13 @@ from collections.abc import Iterable, Sequence
 from deuteron.aot.checked_params import checked_params
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import declaration_of
-from deuteron.dtypes import FLOATS, INTEGERS
+from deuteron.dtypes import C_NAMES
 from deuteron.errors import UsageError
 
 MAX_LINE = 110
 STREAM = "deuteron_stream stream"
 
 _JOINED = "\x00"  # stands for a space at which no line is broken
-
-_SCALARS = {
-    **{type.signature: "bool" if type.bits == 1 else f"{type.name}_t" for type in INTEGERS},
-    **{type.signature: "double" if type.bits == 64 else "float" for type in FLOATS if type.bits > 8},
-}
 
 
 def c_type(type: str, is_read: bool = False) -> str:
@@ -37,9 +30,9 @@ def c_type(type: str, is_read: bool = False) -> str:
     """
     if type.startswith("*"):
         return "deuteron_const_ptr" if is_read else "deuteron_ptr"
-    if type not in _SCALARS:
+    if type not in C_NAMES:
         raise UsageError(f"a parameter of type {type} has no type in C: pass it through a pointer, or as fp32")
-    return _SCALARS[type]
+    return C_NAMES[type]
 
 
 def c_parameter(param: ParamRecord, records: Iterable[KernelRecord]) -> str:

@@ -5,7 +5,6 @@ native_specialize_impl(BaseBackend, x, False, True, True)      ("*fp32", "D")   
 native_specialize_impl(BaseBackend, 1, False, True, True)      ("constexpr", 1)
 bind = create_function_from_signature(add.signature, add.params, backend)
 bind(x, 1, BLOCK=128, num_warps=4)          {"x": x, "n": 1, "BLOCK": 128}, [("*fp32", "D"), ...], {"num_warps": 4}
-ty_to_cpp("*fp32")                                             "CUdeviceptr"
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from deuteron.aot.c_types import c_type
 from deuteron.backend.arrays import split_token
 from deuteron.language.functions.function import Parameter
 from deuteron.runtime.specialise import specialise
@@ -59,11 +57,6 @@ def _specialised(param: Parameter, value: Any) -> tuple[str, Any]:
         return "constexpr", value
     is_aligned = not param.do_not_specialize_on_alignment
     return native_specialize_impl(None, value, param.is_const, not param.do_not_specialize, is_aligned)
-
-
-def ty_to_cpp(ty: str) -> str:
-    """The C type of what a launcher passes to a kernel with `plain_arguments` for a type of its signature."""
-    return "CUdeviceptr" if ty.startswith("*") else c_type(ty)
 
 
 ARGUMENT_TYPE_NAMES = {

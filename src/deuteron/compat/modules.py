@@ -27,7 +27,7 @@ from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import cublas, mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
-from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES, ty_to_cpp
+from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, get_cache_invalidating_env_vars, triton_key
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
@@ -259,7 +259,7 @@ def _backends() -> dict[str, Mapping[str, Any]]:
         "triton.backends.nvidia.driver": {
             "CudaDriver": CUDADriver,
             "libcuda_dirs": libcuda_dirs,
-            "ty_to_cpp": ty_to_cpp,
+            "ty_to_cpp": CUDADriver().map_python_to_cpp_type,
         },
         "triton.backends.cpu": {},
         "triton.backends.cpu.compiler": {"CPUBackend": CPUBackend, "CPUOptions": CPUOptions},

@@ -72,6 +72,7 @@ class CUDADriver(DriverBase):
     """What is asked of the active device."""
 
     utils = CUDAProperties
+    c_pointer = "CUdeviceptr"
 
     def get_current_target(self) -> Target:
         target = resolve_target(None)

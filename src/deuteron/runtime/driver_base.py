@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from deuteron import testing
+from deuteron.dtypes import C_NAMES
+from deuteron.errors import UsageError
 from deuteron.options import Target
 
 
@@ -20,6 +22,7 @@ class DriverBase(ABC):
     `sm_clock_rate`, `mem_clock_rate` (kilohertz) and `mem_bus_width` (bits)."""
 
     utils: Any = None
+    c_pointer = "void*"
 
     @abstractmethod
     def get_current_target(self) -> Target:
@@ -33,6 +36,14 @@ class DriverBase(ABC):
     @abstractmethod
     def is_active() -> bool:
         """Whether kernels can run: asked of the class, too, before one is made."""
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """The C type of what a launcher passes to a kernel with `plain_arguments` for a type of its signature."""
+        if ty.startswith("*"):
+            return self.c_pointer
+        if ty not in C_NAMES:
+            raise UsageError(f"no launcher passes the type {ty}: numbers are {', '.join(C_NAMES)}")
+        return C_NAMES[ty]
 
     def get_benchmarker(self) -> Callable[..., Any]:
         """`bench(fn, quantiles=)` returns milliseconds."""
