@@ -339,7 +339,8 @@ class JITFunction(Pickled, Function, KernelInterface):
     def watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use.
 
-        An array or a number, whose token is its type, holds none. What is in globals is looked at afterwards: an object may find out what it is asked for when it is first asked.
+        An array or a number, whose token is its type, holds none. What is in globals is looked at afterwards: an
+        object may find out what it is asked for when it is first asked.
         """
         given = (value for value, token in zip(bound.values, bound.tokens, strict=True) if not isinstance(token, str))
         functions = [self, *(function for value in given for function in functions_of(value))]
