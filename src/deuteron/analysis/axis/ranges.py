@@ -23,7 +23,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from deuteron.analysis.axis.natural import counting_loop, is_empty_below_zero, minimum_of, unrounded
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import AHEAD, constant_value
-from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
@@ -233,13 +233,21 @@ def _maximum(op: Operation, operands: list[int | None]) -> int | None:
     return max(known, default=None) if len(known) != 1 else _largest(op.results[0])
 
 
+def _common_bits(op: Operation, operands: list[int | None]) -> int | None:
+    """Not negative, and no larger than one of both, where that is not negative."""
+    return min((operand for operand in operands if operand is not None), default=None)
+
+
 _same = _of_all(lambda source: source)
 _RULES: dict[type[Operation], _Rule] = {
     arith.AddiOp: _sum,
     arith.MuliOp: _of_all(lambda lhs, rhs: lhs * rhs),
+    arith.AndIOp: _common_bits,
     arith.MinSIOp: _of_all(min),
     arith.MaxSIOp: _maximum,
     **dict.fromkeys((arith.RemSIOp, arith.RemUIOp), _remainder),
     **dict.fromkeys((arith.DivSIOp, arith.DivUIOp), _quotient),
-    **dict.fromkeys((ExtSIOp, SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp), _same),
+    **dict.fromkeys(
+        (ExtSIOp, TruncIOp, SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp), _same
+    ),
 }

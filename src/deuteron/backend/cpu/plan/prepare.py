@@ -20,6 +20,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.plan.inductions import find_inductions
+from deuteron.backend.cpu.plan.narrow_integers import narrow_integers
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.products.marks import mark_steps
 from deuteron.backend.cpu.plan.products.native_products import use_native_product
@@ -45,6 +46,7 @@ def kernel_of(module: ModuleOp, target: CPU) -> FuncOp:
     kernels = [func for func in functions_in(module.clone()) if not func.is_private]
     if len(kernels) != 1:
         raise UsageError(f"a module needs exactly one public function, the kernel; this one has {len(kernels)}")
+    narrow_integers(nested_ops(kernels[0]))
     ops = nested_ops(kernels[0])
     inductions = {value for op in ops if isinstance(op, scf.ForOp) for value in _induction_values(op)}
     for op in ops:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
+from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
@@ -14,7 +15,7 @@ from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full,
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
 from deuteron.backend.math import division
-from deuteron.ir.types import element_type_of, i1
+from deuteron.ir.types import bit_width_of, element_type_of, i1
 
 Emit = Callable[..., Value]
 _RECIPROCAL_BITS = 32
@@ -46,15 +47,18 @@ def _intrinsic(name: str) -> Rule:
 def _shift(emit: Emit) -> Rule:
     """A shift by the width or more gives what shifting bit by bit would, where LLVM leaves it open."""
 
-    def shift(b: Builder, x: Value, amount: Value) -> Value:
-        limit, number = const(x.type, bit_width(x.type) - 1), division.known_number(amount)
-        if number is not None and 0 <= number < bit_width(x.type):
-            return emit(b, x, amount)
+    def any_shift(b: Builder, x: Value, amount: Value) -> Value:
+        limit = const(x.type, bit_width(x.type) - 1)
         fits = b.icmp("ule", amount, limit)
         largest = emit(b, x, limit) if emit is Builder.ashr else const(x.type, 0)
         return b.select(fits, emit(b, x, b.select(fits, amount, const(x.type, 0))), largest)
 
-    return _plain(shift)
+    def rule(ctx: Context, op: Operation, x: Fragment, amount: Fragment) -> Fragment:
+        most = largest_in_any_grid(op.rhs)
+        is_short = most is not None and most < bit_width_of(element_type_of(op.rhs.type))
+        return lanewise(ctx.emitter, emit if is_short else any_shift, x, amount)
+
+    return rule
 
 
 def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
