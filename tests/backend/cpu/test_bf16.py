@@ -48,3 +48,21 @@ def test_code(lower_python, lower_module, bfloat16, arch, is_native):
     x = np.zeros(128, bfloat16)
     text = lower_module(lower_python(doubled, [x, x, 99], {"BLOCK": 128}), arch).llir
     assert ("llvm.x86.avx512bf16.cvtne" in text) is is_native
+
+
+def multiplied(a, w, out, SHARED: tl.constexpr):
+    rows, ks = tl.arange(0, 16), tl.arange(0, 32)
+    right = tl.load(w + ks[:, None] * 32 + ks[None, :]).to(tl.bfloat16)
+    total = tl.dot(tl.load(a + rows[:, None] * 32 + ks[None, :]), right)
+    if SHARED:
+        tl.store(w + ks[:, None] * 32 + ks[None, :], right.to(tl.float32))
+    tl.store(out + rows[:, None] * 32 + ks[None, :], total)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_operands_of_products_may_lose_subnormal_numbers(lower_python, lower_module, bfloat16, is_shared):
+    """The product takes them for 0; what is stored as well keeps them."""
+    arguments = [np.zeros((16, 32), bfloat16), np.zeros((32, 32), np.float32), np.zeros((16, 32), np.float32)]
+    text = lower_module(lower_python(multiplied, arguments, {"SHARED": is_shared}), "znver4").llir
+    assert "llvm.x86.avx512bf16.cvtne" in text
+    assert ("fpclass" in text) is is_shared

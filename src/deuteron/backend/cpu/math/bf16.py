@@ -23,11 +23,13 @@ _LANES = 16
 _SUBNORMAL = 0x20  # of the classes
 
 
-def round_to_bf16(b: Builder, x: Value, target: CPU) -> Value:
-    """float -> i16."""
+def round_to_bf16(b: Builder, x: Value, target: CPU, flushes: bool = False) -> Value:
+    """float -> i16. `flushes`: subnormal numbers may become 0."""
     if not _is_native(x, target):
         return f32_to_bf16(b, x)
     parts = [b.shufflevector(x, None, range(start, start + _LANES)) for start in range(0, width(x.type), _LANES)]
+    if flushes:
+        return _converted(b, parts)
     with b.if_(_is_any_subnormal(b, parts), "subnormal") as branch:
         branch.yield_(f32_to_bf16(b, x))
         branch.otherwise()

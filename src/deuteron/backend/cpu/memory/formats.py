@@ -80,8 +80,12 @@ def upper_half(b: Builder, x: Value) -> Value:
     return b.trunc(b.lshr(bits, const(bits.type, 16)), like(bits.type, "i16"))
 
 
-def rounded(b: Builder, x: Value, element_type: Attribute, target: CPU, toward_zero: bool = False) -> Value:
-    """A float register that holds a number of the type."""
+def rounded(
+    b: Builder, x: Value, element_type: Attribute, target: CPU, toward_zero: bool = False, flushes: bool = False
+) -> Value:
+    """A float register that holds a number of the type; of bf16 that `flushes`, a subnormal one may be 0."""
     if not is_narrow_float(element_type):
         return x
+    if element_type == bf16 and flushes and not toward_zero:
+        return bf16_to_f32(b, round_to_bf16(b, x, target, flushes))
     return from_memory(b, to_memory(b, x, element_type, target, toward_zero, FLOAT_TYPES), element_type, target)

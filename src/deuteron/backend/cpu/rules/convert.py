@@ -11,6 +11,7 @@ from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, rounded, to_memory
+from deuteron.backend.cpu.plan.marks import is_only_multiplied
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math import conversions
@@ -102,6 +103,7 @@ def convert_float(ctx: Context, op: Operation, x: Fragment) -> Fragment:
     source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
     rounding = getattr(op, "rounding", None)
     toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
+    flushes = is_only_multiplied(op.results[0])
 
     def emit(b: Builder, value: Value) -> Value:
         register = like(value.type, register_type(target))
@@ -114,7 +116,7 @@ def convert_float(ctx: Context, op: Operation, x: Fragment) -> Fragment:
         else:
             value = b.fpext(value, register)
         is_exact = source == target or _keeps_all(target, source)
-        return value if is_exact else rounded(b, value, target, ctx.target, toward_zero)
+        return value if is_exact else rounded(b, value, target, ctx.target, toward_zero, flushes)
 
     return lanewise(ctx.emitter, emit, x)
 

@@ -16,6 +16,7 @@ from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.math import functions
 from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.memory.formats import rounded
+from deuteron.backend.cpu.plan.marks import is_only_multiplied
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.functions import precise_divide
@@ -33,7 +34,9 @@ def _rounding(emit: Emit) -> Rule:
 
     def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
         type = element_type_of(op.results[0].type)
-        return lanewise(ctx.emitter, lambda b, *xs: rounded(b, emit(b, *xs), type, ctx.target), *fragments)
+        flushes = is_only_multiplied(op.results[0])
+        round_ = partial(rounded, element_type=type, target=ctx.target, flushes=flushes)
+        return lanewise(ctx.emitter, lambda b, *xs: round_(b, emit(b, *xs)), *fragments)
 
     return rule
 

@@ -16,6 +16,7 @@ _TRANSPOSED = "cpu.b_is_transposed"
 _KEPT_AS = "cpu.kept_as"
 _STEPS = "cpu.steps"
 _COLUMNS = "cpu.columns"
+_BF16 = "i16"  # as native products have it
 
 
 def mark_product(op: Operation, product: NativeProduct, b_is_transposed: bool) -> None:
@@ -44,6 +45,15 @@ def operand_type(value: SSAValue) -> str | None:
     """The LLVM type of the elements of a copy that was made here."""
     marked = value.owner.attributes.get(_KEPT_AS) if isinstance(value.owner, Operation) else None
     return marked.data if marked is not None else None
+
+
+def is_only_multiplied(value: SSAValue) -> bool:
+    """Whether a tile of bf16 has become operands of native products and nothing else, which take subnormal numbers
+    for 0.
+    """
+    uses = list(value.uses)
+    made = [use.operation.results for use in uses]
+    return bool(uses) and all(len(results) == 1 and operand_type(results[0]) == _BF16 for results in made)
 
 
 def mark_steps(op: Operation, steps: int, columns: int = 0) -> None:
