@@ -60,6 +60,15 @@ class Runs:
     jump: Value
 
 
+@dataclass(frozen=True)
+class Row:
+    """The only row of a product that is needed: where A and C begin. It is added to what C has, or 0 if it `begins`."""
+
+    a: Value
+    c: Value
+    begins: Value
+
+
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
@@ -69,7 +78,8 @@ class Context:
     `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end,
     where they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `runs`: how its loads lie, if in
     two runs. `read_directly`: whether a product needs no copies of A, where only the loop's beginning knows.
-    `computed_before`: whether an iteration of a product has been computed before its loop. `repeated_products`:
+    `computed_before`: whether an iteration of a product has been computed before its loop, or its only row;
+    `row`: that of a product, while it is emitted. `repeated_products`:
     kinds of products that are functions.
     """
 
@@ -94,6 +104,7 @@ class Context:
     reused_steps: dict = field(default_factory=dict)
     read_directly: dict[Dot, Value] = field(default_factory=dict)
     computed_before: dict[Dot, Value] = field(default_factory=dict)
+    row: Row | None = None
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS

@@ -34,13 +34,14 @@ from deuteron.backend.cpu.memory.transpose import exchange_lanes, exchange_words
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, Stride, knowing, parts_of
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root
+from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root, RowRoot
 from deuteron.backend.cpu.plan.vectors.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.vectors.limits import Limits, find_limits
 from deuteron.backend.cpu.plan.vectors.quotients import Quotients
 from deuteron.backend.cpu.plan.vectors.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
+from deuteron.backend.cpu.rules.single_rows import RowSums
 from deuteron.backend.cpu.segments import are_long, open_segments
 from deuteron.backend.llvm.types import Value, byte_width, const, width
 from deuteron.backend.rule_errors import guarded
@@ -123,6 +124,11 @@ class NestLoops:
     def _stride(self, axis: int) -> Stride:
         """What an iteration along a dimension does."""
         return Stride(self.vectorisation.lanes if axis == self.vectorisation.axis else 1, self.copies_along(axis))
+
+    @property
+    def num_across(self) -> int:
+        """How many columns are computed together whose lanes are added up."""
+        return self.vectorisation.num_across if self.vectorisation.reduces else 1
 
     def in_part(self, part: Part | None) -> AbstractContextManager[None]:
         """Evaluate with what is known in a part, whose loop is open."""
@@ -338,9 +344,9 @@ def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
     ctx, axis = loops.ctx, loops.nest.reduced_axis
     vectorised = loops.vectorisation.axis == axis
     results_at = loops.indices
-    reductions = [Reduction(ctx, root, loops.vectorisation.lanes) for root in roots]
+    reductions = [_REDUCTIONS[type(root)](ctx, root, loops.vectorisation.lanes) for root in roots]
     for part in loops.parts(axis):
-        copies = loops.copies_along(axis, part) if vectorised else len(results_at)
+        copies = loops.copies_along(axis, part) * loops.num_across if vectorised else len(results_at)
         loop = loops.open(axis, [value for one in reductions for value in one.before(copies)], part)
         carried = iter(loop.carried if loop else ())
         for reduction in reductions:
@@ -367,7 +373,7 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
         for root in roots:
             fragments = [_source(ctx, root, source, index) for source in root.sources]
             if isinstance(root, ReduceRoot):
-                by_root[root].combine(copy, fragments)
+                by_root[root].combine(copy, index, fragments)
             elif isinstance(root, Keep) and is_packed(root.place):
                 rows.setdefault(root, []).append(fragments[0])
             elif isinstance(root, Keep):
@@ -408,7 +414,7 @@ def _at(index: Index, entries: Sequence[Axis | None]) -> AxisIndex:
 
 
 def _source(ctx: Context, root: Root, source: SSAValue, index: AxisIndex) -> Fragment:
-    if isinstance(root, Keep) and root.value is source:
+    if root.computed is source:
         return ctx.evaluate_before((source,), source, index)
     return ctx.evaluate(source, index)
 
@@ -419,3 +425,6 @@ def _writer(ctx: Context, root: Keep, index: AxisIndex, fragment: Fragment) -> C
 
 def _storer(ctx: Context, root: Root, index: AxisIndex, fragments: list[Fragment]) -> Callable[[], None]:
     return lambda: guarded(root.op, store_tile, ctx, root.op, index, *fragments)
+
+
+_REDUCTIONS = {ReduceRoot: Reduction, RowRoot: RowSums}

@@ -43,6 +43,7 @@ from deuteron.backend.cpu.plan.products.needed_depth import find_needed_depth
 from deuteron.backend.cpu.plan.products.needed_sums import find_needed_sums
 from deuteron.backend.cpu.plan.products.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.products.reuse import reuse_operands
+from deuteron.backend.cpu.plan.products.single_rows import find_single_rows
 from deuteron.backend.cpu.plan.programs.grid_order import FROM_X, Order, grid_order
 from deuteron.backend.cpu.plan.programs.idle_programs import EVERY_PROGRAM, Stride, busy_programs
 from deuteron.backend.cpu.plan.programs.streams import Streams, find_streams
@@ -127,6 +128,7 @@ def lower_module(
     drop_copies(plan)
     if not asserts:
         find_few_rows(plan, target)
+        find_single_rows(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in nested_ops(plan.function))

@@ -119,7 +119,8 @@ class Dot:
     of each is seen. `needed_depth`: limits of both operands, if they are 0 beyond one of each.
     `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory. `awaited`: stores of
     rows of what is computed of the result, behind the loop, whose addresses are known in it. `few_rows`: how it is
-    computed before the loop, of its first iterations, where few rows are needed.
+    computed before the loop, of its first iterations, where few rows are needed. `row_nest`: how the only
+    row that is needed is computed, of B as that is computed.
     """
 
     op: Operation
@@ -138,6 +139,7 @@ class Dot:
     begins_sums: bool = False
     awaited: tuple[Operation, ...] = ()
     few_rows: FewRows | None = None
+    row_nest: Nest | None = None
     time: int = 0
 
     @property

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index, identity_index
-from deuteron.backend.cpu.plan.roots import Keep, Root
+from deuteron.backend.cpu.plan.roots import Root
 from deuteron.backend.cpu.plan.tiles.storage import Storage
 from deuteron.backend.cpu.plan.tiles.views import is_view, viewed_source
 from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS
@@ -73,7 +73,7 @@ class Reader:
 
     def _find(self, root: Root) -> Reads:
         reads = Reads()
-        own = root.value if isinstance(root, Keep) else None
+        own = root.computed
         pending = [(source, identity_index(shape_of(source.type))) for source in root.sources]
         seen = set(pending)
         reads.scalars.update(*(self.scalars_of(value) for value in _captured(root.op)))

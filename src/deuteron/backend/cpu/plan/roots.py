@@ -33,6 +33,11 @@ class Root:
         """The values that can be read once the nest has run."""
         return ()
 
+    @property
+    def computed(self) -> SSAValue | None:
+        """The tile that is computed even though it has a place."""
+        return None
+
 
 @dataclass(eq=False)
 class Keep(Root):
@@ -44,6 +49,10 @@ class Keep(Root):
 
     def produced(self) -> tuple[SSAValue, ...]:
         return () if self.value is None else (self.value,)
+
+    @property
+    def computed(self) -> SSAValue | None:
+        return self.value
 
 
 @dataclass(eq=False)
@@ -59,6 +68,22 @@ class ReduceRoot(Root):
 
     def produced(self) -> tuple[SSAValue, ...]:
         return tuple(self.op.results)
+
+
+@dataclass(eq=False)
+class RowRoot(ReduceRoot):
+    """The only row of a product that is needed: `a` is where A is copied to. B, the source, is multiplied as it is
+    computed, in a nest of its own.
+    """
+
+    a: Place
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        return ()
+
+    @property
+    def computed(self) -> SSAValue | None:
+        return self.sources[0]
 
 
 @dataclass(eq=False)

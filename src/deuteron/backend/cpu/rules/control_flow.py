@@ -29,6 +29,7 @@ from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import Kept, begin_reuse, begin_step, unless_packed
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
+from deuteron.backend.cpu.rules.single_rows import if_single
 from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.counter import has_iterations
@@ -64,10 +65,12 @@ def _emit_needed_nest(ctx: Context, nest: Nest) -> None:
 
 
 def _emit_dot(ctx: Context, item: Dot) -> None:
-    if item.few_rows is not None:
+    if item.few_rows is not None or item.row_nest is not None:
         unless_computed(ctx, item, lambda: emit_dot(ctx, item))
     else:
         emit_dot(ctx, item)
+    if item.row_nest is not None:
+        if_single(ctx, item, lambda: emit_nest(ctx, item.row_nest))
 
 
 def _emit_unless_packed(ctx: Context, nest: Nest) -> None:

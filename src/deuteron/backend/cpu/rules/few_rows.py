@@ -33,6 +33,7 @@ from deuteron.backend.cpu.products.row_products import Elements, emit_row_produc
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.matrix import elements_needed
 from deuteron.backend.cpu.rules.reused import Kept, not_kept
+from deuteron.backend.cpu.rules.single_rows import count_single_rows
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.types import element_type_of, shape_of
 
@@ -49,8 +50,9 @@ def begin_few_rows(
     ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]
 ) -> dict[Dot, Value]:
     """Before a loop compute what can be; in how many iterations, from the first on, each product is."""
-    dots = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.few_rows]
-    return {dot: _compute(ctx, item, dot, bounds, bind_first) for dot in dots}
+    dots = [dot for dot in item.body.items if isinstance(dot, Dot)]
+    computed = {dot: _compute(ctx, item, dot, bounds, bind_first) for dot in dots if dot.few_rows}
+    return computed | {dot: count_single_rows(ctx, dot) for dot in dots if dot.row_nest}
 
 
 def keep_whole(ctx: Context, counts: dict[Dot, Value], kept: dict[Reuse, Kept]) -> dict[Reuse, Kept]:

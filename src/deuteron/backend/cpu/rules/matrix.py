@@ -51,16 +51,21 @@ def emit_dot(ctx: Context, item: Dot) -> None:
 
 def _rows_in_memory(ctx: Context, item: Dot) -> tuple[Value, Value]:
     """Of A, which tiles read where the arguments have it: where the first step's rows begin, how many bytes apart."""
+    first, row_bytes = _rows_of_step(ctx, item)
+    if item.steps > 1:
+        b, step_bytes = ctx.emitter.innermost(), shape_of(item.op.a.type)[-1] * byte_width(item.a.slot.type)
+        first = b.gep("i8", first, b.mul(ctx.step.number, const("i64", -step_bytes)))
+    return first, row_bytes
+
+
+def _rows_of_step(ctx: Context, item: Dot) -> tuple[Value, Value]:
+    """The same, of this step."""
     ctx.tiles.clear()
     indices = [(one_element(row), one_element(0)) for row in range(2)]
     first, second = (ctx.evaluate(item.direct.load.ptr, index).value for index in indices)
     ctx.tiles.clear()
     b = ctx.emitter.innermost()
-    row_bytes = b.sub(b.ptrtoint(second), b.ptrtoint(first))
-    if item.steps > 1:
-        step_bytes = shape_of(item.op.a.type)[-1] * byte_width(item.a.slot.type)
-        first = b.gep("i8", first, b.mul(ctx.step.number, const("i64", -step_bytes)))
-    return first, row_bytes
+    return first, b.sub(b.ptrtoint(second), b.ptrtoint(first))
 
 
 def _rows_or_copies(ctx: Context, item: Dot, copies: Value) -> tuple[Value, Value]:
@@ -69,6 +74,17 @@ def _rows_or_copies(ctx: Context, item: Dot, copies: Value) -> tuple[Value, Valu
     b, is_direct = ctx.emitter.innermost(), ctx.read_directly[item]
     pitch = const("i64", item.a.strides[-2] * byte_width(item.a.slot.type))
     return b.select(is_direct, rows, copies), b.select(is_direct, row_bytes, pitch)
+
+
+def first_row_of_a(ctx: Context, item: Dot) -> Value:
+    """Where A begins in this step, in memory or copied."""
+    if not item.copies_a:
+        return _rows_of_step(ctx, item)[0]
+    copies = address_of_step(ctx, item.a)
+    if item.direct is None:
+        return copies
+    first, _ = _rows_of_step(ctx, item)
+    return ctx.emitter.innermost().select(ctx.read_directly[item], first, copies)
 
 
 def _depth(ctx: Context, item: Dot) -> Value:

@@ -82,7 +82,7 @@ class Reduction:
         if loop is not None:
             self._groups = [[next(carried) for _ in self.root.sources] for _ in self._groups]
 
-    def combine(self, copy: int, elements: list[Fragment]) -> None:
+    def combine(self, copy: int, index: AxisIndex, elements: list[Fragment]) -> None:
         """Combine the elements of one vector into their accumulators."""
         emitter = self._ctx.emitter
         self._pending.append([as_vector(emitter, fragment, self._lanes) for fragment in elements])

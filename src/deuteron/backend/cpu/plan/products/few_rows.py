@@ -95,7 +95,7 @@ def _nests_of_operands(region: Region, dot: Dot) -> list[Nest]:
 
 def _few_rows(plan: Plan, loop: For, item: Dot) -> FewRows | None:
     (*batches, m, n), k = shape_of(item.op.result.type), shape_of(item.op.a.type)[-1]
-    if batches or item.steps == 1 or k % _LANES or n % _LANES or not _are_sizes_known(plan, loop, item):
+    if batches or item.steps == 1 or k % _LANES or n % _LANES or not are_sizes_known(plan, loop, item):
         return None
     a, b = (_operand(plan, value, loop, excess) for value, excess in ((item.op.a, _excess(item)), (item.op.b, 0)))
     if a is None or b is None or a.unit_axis != 1 or (b.checks_neighbours and m > _MOST_OF_NEIGHBOURS):
@@ -114,7 +114,7 @@ def _few_rows(plan: Plan, loop: For, item: Dot) -> FewRows | None:
     return FewRows(a, b, carried, most)
 
 
-def _are_sizes_known(plan: Plan, loop: For, item: Dot) -> bool:
+def are_sizes_known(plan: Plan, loop: For, item: Dot) -> bool:
     """Whether how many rows and columns are needed is known before the loop."""
     limits = [limit for own in (*item.needed_rows, *item.needed_columns) for limit in own]
     return len(known_limits(plan, loop.op, limits)) == len(limits)

@@ -94,6 +94,13 @@ class Liveness:
         self._write(item.result, _Event(2 * item.time, loops))
         if isinstance(item, Dot):
             self._walk_operands(item, loops)
+            self._walk_rows(item, loops)
+
+    def _walk_rows(self, item: Dot, loops: tuple[Item, ...]) -> None:
+        """What rows of a product read that compute B."""
+        roots = item.row_nest.roots if item.row_nest else ()
+        for value in [value for root in roots for value in self._plan.reader.reads(root).tiles]:
+            self._reads.setdefault(value, []).append(_Event(2 * item.time + 2, loops))
 
     def _walk_operands(self, item: Dot, loops: tuple[Item, ...]) -> None:
         """What a product packs, and operands that are kept of several steps of a loop."""

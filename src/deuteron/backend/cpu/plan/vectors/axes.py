@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
-from deuteron.backend.cpu.plan.roots import Keep, Root, StoreRoot
+from deuteron.backend.cpu.plan.roots import Keep, Root, RowRoot, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.vectors.neighbours import find_neighbours
@@ -42,6 +42,8 @@ MIN_PACKED_COLUMNS = 4
 # next, so that latencies overlap (gelu of bfloat16 0.48 ms instead of 0.64). Reductions are slower so.
 MAX_LANES = 64
 
+_SUM_BYTES = 4  # of the sums of a row of a product
+
 # Segments of so many vectors take less than vectors of half as many lanes that divide once: an embedding of 56 floats
 # 37 us instead of 61, a bias of 200 0.87 of torch's speed instead of 0.72; of 24 they take as long.
 MIN_SEGMENT_VECTORS = 3
@@ -58,7 +60,7 @@ class Vectorisation:
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
     along another dimension, `across`, of which so many `rows` are computed together: lanes and vectors are exchanged,
     where there are more lanes than rows so many of them together. Where nothing is turned, so many rows along that
-    dimension, or columns, are computed together, and packed.
+    dimension, or columns, are computed together, and packed, or if it `reduces` the lanes of each added up.
     `segments`: the divisions at whose boundaries vectors end. `registers`: how many of them a vector fills.
     `neighbours`: the loads whose lanes are neighbours in memory, if they are found to be before the nest; `otherwise`:
     what is chosen where they are not.
@@ -75,11 +77,12 @@ class Vectorisation:
     registers: int = 1
     neighbours: Mapping[Operation, Index] = field(default_factory=dict)
     otherwise: Vectorisation | None = None
+    reduces: bool = False
 
     @property
     def is_whole(self) -> bool:
         """Whether vectors follow one another from the first element to the last, by themselves or in whole blocks."""
-        return self.segments is None and (self.across is None or bool(self.turned))
+        return self.segments is None and (self.across is None or bool(self.turned) or self.reduces)
 
     @property
     def register_lanes(self) -> int:
@@ -174,6 +177,10 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
         return ELEMENTS
     quotients = find_quotients(plan, nest, axis, count) if _can_be_guarded(nest) else Quotients(count)
     count = quotients.lanes
+    if axis == nest.reduced_axis and isinstance(nest.roots[0], RowRoot):
+        count = min(count, vector_bytes // _SUM_BYTES)
+        columns = min(count // 2, nest.shape[1])  # as many as lanes take as long, and are more code
+        return Vectorisation(axis, count, 1, quotients, across=1, rows=columns, reduces=True)
     unroll = min(max_unroll, nest.shape[axis] // count)
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
