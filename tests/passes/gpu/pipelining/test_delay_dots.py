@@ -187,6 +187,40 @@ def test_which_loops_are_left_as_they_are(rng, way, case):
     np.testing.assert_array_equal(out[:3] if case == "stored" else out[0], sums if case == "stored" else sums[-1])
 
 
+@deuteron.jit
+def used_again(a, b, c, between, out, n, N: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    x, acc = tl.load(a + square), tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        y, z = tl.load(b + step * N * N + square), tl.load(c + step * N * N + square)
+        p = tl.dot(x, y).to(tl.float16)
+        if CASE == "stored":
+            tl.store(between + step * N * N + square, p)
+        elif step % 2 == 0:
+            tl.store(between + step * N * N + square, p * 2)
+        if CASE == "operand":
+            acc = tl.dot(p * p, z, acc)
+        acc = tl.dot(p, z, acc)
+    tl.store(out + square, acc)
+
+
+@pytest.mark.parametrize("mode", ["early", "late"])
+@pytest.mark.parametrize("case", ["stored", "in a branch", "operand"])
+def test_an_operand_that_something_else_needs(rng, way, case, mode):
+    """It stays where it is: stored (`p = dot(x, y).to(tl.float16)`), read in a branch, or made into another operand."""
+    a, b, c = (aligned(rng.integers(-1, 2, (count, 64, 64)).astype(np.float16)) for count in (1, 5, 5))
+    between, out = aligned(np.full((5, 64, 64), 77, np.float16)), poisoned()
+    args = [a, b, c, between, out, 5]
+    kernel = compile_for("cuda:90", used_again, *args, N=64, CASE=case, num_stages=3)
+    emulate_compiled(kernel, *args, asynchronous=mode)
+    assert "wait 1" in loop_of(generic_asm(kernel, "ttgir")) or case != "stored"
+    p = a.astype(np.float64) @ b.astype(np.float64)
+    expected = p if case == "stored" else np.where(np.arange(5)[:, None, None] % 2 == 0, 2 * p, 77)
+    np.testing.assert_array_equal(between, expected)
+    np.testing.assert_array_equal(out, ((p + p * p if case == "operand" else p) @ c.astype(np.float64)).sum(0))
+
+
 def test_one_stage_leaves_dots_in_their_iteration():
     assert loop_of(generic_asm(compiled("", num_stages=1), "ttgir")).count("wait 1") == 0
 

@@ -214,10 +214,13 @@ def _delay(loop: scf.ForOp, stages: _Stages, first: Operation) -> list[Operation
 
 
 def _put_last(op: Operation) -> None:
-    """What gives an operand that is in registers runs after the wait for the dot that reads them until then."""
+    """What gives an operand that is in registers runs after the wait for the dot that reads them until then, unless
+    something else in the iteration needs it.
+    """
     block = op.parent
-    op.detach()
-    block.insert_op_before(op, block.last_op)
+    if all(use.operation is block.last_op for result in op.results for use in result.uses):
+        op.detach()
+        block.insert_op_before(op, block.last_op)
 
 
 def _do_last_iteration(loop: scf.ForOp, outcomes: Sequence[int], delayed: Sequence[Operation]) -> None:
