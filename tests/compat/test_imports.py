@@ -145,6 +145,52 @@ def test_what_is_not_there(statement, message):
     assert message in python(f"import deuteron.compat\n{statement}").stderr
 
 
+ABSENT_IN_KERNELS = """
+import deuteron.compat
+import triton
+import triton.language as tl
+
+@triton.jit
+def of_torch(x_ptr):
+    tl.store(x_ptr, tl.half)
+
+@triton.jit
+def of_libdevice(x_ptr):
+    tl.store(x_ptr, tl.tanh(tl.load(x_ptr)))
+
+@triton.jit
+def of_numpy(x_ptr):
+    tl.store(x_ptr, tl.math.mean(tl.load(x_ptr)))
+
+@triton.jit
+def for_amd(x_ptr):
+    tl.store(x_ptr, tl.extra.hip.libdevice.pow(2.0, 3.0))
+
+@triton.jit
+def misspelled(x_ptr):
+    tl.store(x_ptr, tl.laod(x_ptr))
+
+for kernel in (of_torch, of_libdevice, of_numpy, for_amd, misspelled):
+    try:
+        kernel.warmup(triton.MockTensor(tl.float32), grid=(1,))
+    except triton.TritonError as error:
+        print(str(error).splitlines()[0])
+"""
+
+
+def test_what_takes_the_place_of_a_name_in_a_kernel(tmp_path):
+    """A kernel's errors know Triton's modules as what they stand for."""
+    program = tmp_path / "program.py"
+    program.write_text(ABSENT_IN_KERNELS)
+    said = python(f"import runpy; runpy.run_path({str(program)!r})").stdout.splitlines()
+    of_torch, of_libdevice, of_numpy, for_amd, misspelled = said
+    assert of_torch.endswith("'triton.language' has no 'half'. It is called tl.float16.")
+    assert "has no 'tanh'. It is in libdevice:" in of_libdevice
+    assert of_numpy.endswith("has no 'mean'. Use tl.sum(x, axis) / n.")
+    assert "has no 'hip': it is for AMD's GPUs, which Deuteron has not;" in for_amd
+    assert misspelled.endswith("'triton.language' has no 'laod'. Did you mean 'load'?")
+
+
 def test_names_say_a_module_that_they_can_be_imported_from():
     """Generated code imports a name that a kernel uses without a module from its `__module__`."""
     found = python("""

@@ -101,6 +101,7 @@ def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> Non
     spec.has_location = True  # the file is named by the message of a failing `from ... import`
     module.__spec__, module.__loader__, module.__file__, module.__package__ = spec, finder, CONTENTS, spec.parent
     module.__deuteron__ = True  # to tell it from a user's (language/functions/references.py)
+    module.__why__ = lambda attribute: why(f"{name}.{attribute}")  # for errors of kernels (frontend/advice.py)
     if is_package:
         spec.submodule_search_locations.append(str(Path(CONTENTS).parent))
         module.__path__ = spec.submodule_search_locations

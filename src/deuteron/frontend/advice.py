@@ -10,6 +10,7 @@ Nothing here decides what a kernel means.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from types import MethodType, ModuleType
 from typing import Any
@@ -153,17 +154,33 @@ def for_method(type: Any, name: str, known: Iterable[str]) -> str:
 
 
 def for_module(module: ModuleType, name: str) -> str:
-    """What a module's name may be meant to be. Modules in it are for those who wrote it."""
+    """After "Module 'm' has no 'name'": a full stop and what takes its place, or a colon and why it is not there."""
+    own = _of_deuteron(module)
+    if instead := _instead(own, name):
+        return f". {instead}"
+    if reason := getattr(module, "__why__", lambda name: "")(name):  # of modules under Triton's names
+        return f"{reason}."
+    return f".{suggest(name, [known for known in dir(own) if not isinstance(getattr(own, known), ModuleType)])}"
+
+
+def _of_deuteron(module: ModuleType) -> ModuleType:
+    """What a module under Triton's name (compat/finder.py) stands for; any other is itself."""
+    path = module.__name__.partition(".")[2]
+    return sys.modules.get(f"deuteron.{path}", module) if hasattr(module, "__why__") else module
+
+
+def _instead(module: ModuleType, name: str) -> str:
+    """What is known to be meant by a name of a module of ours. Modules in it are for those who wrote it."""
     if module is language and name in TYPES:
-        return f" It is called tl.{TYPES[name]}."
+        return f"It is called tl.{TYPES[name]}."
     if module is not language and hasattr(language, name) and module.__name__.partition(".")[0] == "deuteron":
-        return f" It is in the language: tl.{name}."
+        return f"It is in the language: tl.{name}."
     is_ours = module in (language, language.math)
     if is_ours and name in CALLED_OTHERWISE:
-        return f" {CALLED_OTHERWISE[name]}"
+        return CALLED_OTHERWISE[name]
     if is_ours and hasattr(language.extra.libdevice, name):
-        return f" It is in libdevice: `from triton.language.extra import libdevice`, and libdevice.{name}(...)."
-    return suggest(name, [known for known in dir(module) if not isinstance(getattr(module, known), ModuleType)])
+        return f"It is in libdevice: `from triton.language.extra import libdevice`, and libdevice.{name}(...)."
+    return ""
 
 
 def for_name(name: str, variables: Iterable[str], names: Mapping[str, Any]) -> str:

@@ -119,7 +119,7 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         changed = f"'{name}' would change a {type(owner).__name__} of the program, when the kernel is compiled"
         return ctx.error(f"{changed}. Change it before the launch.")
     if isinstance(owner, ModuleType):
-        return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
+        return ctx.error(f"Module '{owner.__name__}' has no '{name}'{for_module(owner, name)}")
     if is_number(owner) and (name in METHODS or name in ATTRIBUTES):
         known = "It is known when the kernel is compiled, as an argument that is 1 is"
         return ctx.error(f"{owner} has no '{name}'. {known}: take tl.cast({owner}, dtype).")
