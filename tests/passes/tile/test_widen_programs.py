@@ -9,7 +9,8 @@ import deuteron
 import deuteron.language as tl
 
 WIDENED = ["softmax", "flat", "loop", "both ways", "argmax", "scan", "branch", "turned", "along y", "masks", "in place"]
-ALONE = ["row", "across", "another number", "from 8", "id", "next", "other range", "its own length", "product", "table"]
+ALONE = ["row", "across", "another number", "from 8", "id", "next", "other range", "its own length", "row turned"]
+ALONE += ["reshaped", "product", "table"]
 
 
 @deuteron.jit
@@ -81,6 +82,13 @@ def kernel(x, o, rows, columns, KIND: tl.constexpr, B: tl.constexpr):
     elif KIND == "its own length":
         for row in range(p * B, rows):
             tl.store(o + row * columns + c, tl.load(x + row * columns + c, mask=c < columns), mask=c < columns)
+    elif KIND == "row turned":
+        v = tl.load(x + at, mask=mask, other=0.0)
+        tl.store(o + p * rows + r[:, None], tl.trans(tl.sum(v[None, :, :], 2)), mask=(r < rows)[:, None])
+    elif KIND == "reshaped":
+        v = tl.load(x + at, mask=mask, other=0.0)
+        twice = tl.reshape(tl.permute(tl.join(v, v), (2, 0, 1)), (128, B))
+        tl.store(o + c, tl.sum(tl.trans(twice), 1), mask=c < columns)
     elif KIND == "product":
         v = tl.load(x + at, mask=mask, other=0.0)
         tl.store(o + at, tl.dot(tl.zeros((64, 64), tl.float32) + 1.0, v), mask=mask)
@@ -117,7 +125,7 @@ def test_others_are_left_alone(kind):
 def test_elements_are_what_they_were(kind, columns, monkeypatch):
     given = _arguments(columns=columns)
     count = -(-columns // 8)
-    grid = (45, count) if kind == "along y" else (min(count, 5) if kind == "row" else count,)
+    grid = (45, count) if kind == "along y" else (min(count, 5) if kind.startswith("row") else count,)
     arrays = []
     for is_interpreted in (False, True):
         copies = [value.copy() if isinstance(value, np.ndarray) else value for value in given]

@@ -106,18 +106,18 @@ class _Dimensions:
         self._found.update((place, known[0]) for place in places if known and place in self._varying)
 
     def _dimension(self, op: Operation) -> int | None:
-        """Of the results of an op; None: not known, or none."""
+        """Of the results of an op; None: not known, or none, as after a reshape, or a reduction along it."""
         if isinstance(op, arith.AddiOp) and any(operand in self._firsts for operand in op.operands):
             return self._counted(*op.operands)
         known = [self._found[operand] for operand in op.operands if operand in self._found]
-        if not known:
+        if not known or not (type(op) in _CONDITIONS or is_elementwise(op)):
             return None
         if isinstance(op, ExpandDimsOp):
             return known[0] + (op.axis.value.data <= known[0])
         if isinstance(op, TransOp):
             return op.permutation.index(known[0])
         if isinstance(op, ReduceOp):
-            return known[0] - (op.axis.value.data < known[0])
+            return known[0] - (op.axis.value.data < known[0]) if op.axis.value.data != known[0] else None
         return known[0]
 
     def _counted(self, x: SSAValue, y: SSAValue) -> int | None:
