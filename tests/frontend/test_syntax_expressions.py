@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
+
+import pytest
 
 import deuteron.language as tl
 from deuteron.language.functions.function import Function as jit
@@ -80,6 +83,42 @@ def test_chained_comparison_with_bits_in_parentheses(check_ir):
         y = 0 < ((a) | b) < 8
 
     check_ir(kernel, "i32 i32")
+
+
+BARE = {
+    "right": "a < b & (c < b)",
+    "left": "(a < b) & c < b",
+    "in parentheses of its own": "((a < b) & c < b)",
+    "of several": "a < b & (c < b) & (c < a)",
+    "a mask by its name": "a < b & m",
+    "or": "a == b | (c < b)",
+}
+FENCED = {
+    "as meant": "(a < b) & (c < b)",
+    "as said": "a < (b & (c < b))",
+    "as said on the left": "((a < b) & c) < b",
+    "bits": "a & 1 == b",
+    "bits of two": "0 < a & b",
+    "truth values": "m == (a < b) & (c < b)",
+    "a chain": "0 < (a & (c < b)) < 8",
+}
+
+
+def lower_comparison(load_source, lower, text: str) -> None:
+    lower(load_source(f"@jit\ndef kernel(a, b, c):\n    m = c < 3\n    x = {text}\n").kernel, "i32 i32 i32")
+
+
+@pytest.mark.parametrize("text", BARE.values(), ids=BARE)
+def test_a_mask_that_python_joins_with_a_number(load_source, lower, text):
+    with pytest.warns(UserWarning, match=r":5:\d+: To Python this compares with `.*`, as . goes before comparisons"):
+        lower_comparison(load_source, lower, text)
+
+
+@pytest.mark.parametrize("text", FENCED.values(), ids=FENCED)
+def test_parentheses_say_what_is_joined(load_source, lower, text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lower_comparison(load_source, lower, text)
 
 
 def test_known_part_of_a_chain_is_dropped(check_ir):

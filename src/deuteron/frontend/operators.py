@@ -14,7 +14,9 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from deuteron import language
@@ -109,7 +111,11 @@ def _by_method(ctx: Context, function: Callable[..., Any], operands: Sequence[Va
 
 
 def binary(ctx: Context, node: ast.BinOp) -> Value:
-    return operate(ctx, BINARY[type(node.op)], ctx.evaluate(node.left), ctx.evaluate(node.right))
+    return operate(ctx, BINARY[type(node.op)], *_sides(ctx, node))
+
+
+def _sides(ctx: Context, node: ast.BinOp) -> tuple[Value, Value]:
+    return ctx.evaluate(node.left), ctx.evaluate(node.right)
 
 
 def unary(ctx: Context, node: ast.UnaryOp) -> Value:
@@ -118,9 +124,10 @@ def unary(ctx: Context, node: ast.UnaryOp) -> Value:
 
 def compare(ctx: Context, node: ast.Compare) -> Value:
     _check_precedence(ctx, node)
-    left, result = ctx.evaluate(node.left), True
+    operand = partial(_operand, ctx, node)
+    left, result = operand(node.left), True
     for comparison, right_node in zip(node.ops, node.comparators, strict=True):
-        right = _evaluate_where(ctx, result, True, right_node)
+        right = _evaluate_where(ctx, result, True, right_node, operand)
         result = both(ctx, result, compare_two(ctx, comparison, left, right))
         if result is False:
             return False
@@ -130,15 +137,43 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
 
 def _check_precedence(ctx: Context, node: ast.Compare) -> None:
     """Refuse `a < m & b < n`, which to Python is `a < (m & b) < n`, unless the parentheses are there."""
-    source = ctx.scope.function.source
     for operand in node.comparators[:-1]:
-        is_joined = isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.BitAnd | ast.BitOr)
-        if is_joined and not source.is_in_parentheses(operand):
-            symbol = "&" if isinstance(operand.op, ast.BitAnd) else "|"
-            raise ctx.error(
-                f"To Python this compares with `{ast.unparse(operand)}`, as {symbol} goes before comparisons. "
-                f"Put these in parentheses: (a < m) {symbol} (b < n)."
-            )
+        if _is_joined_bare(ctx, node, operand):
+            raise ctx.error(_order_of(operand))
+
+
+def _operand(ctx: Context, node: ast.Compare, operand: ast.expr) -> Value:
+    """A side of a comparison, with a warning where it joins a number with what is true or false, as does
+    `a < m & (b < n)`, which to Python is `a < (m & (b < n))`, and no parentheses say so.
+    """
+    if not _is_joined_bare(ctx, node, operand):
+        return ctx.evaluate(operand)
+    with ctx.at(operand):
+        sides = _sides(ctx, operand)
+        if len({_is_truth(side) for side in sides}) > 1:
+            warnings.warn(f"{ctx.frame.location()}: {_order_of(operand)}", stacklevel=2)
+        return operate(ctx, BINARY[type(operand.op)], *sides)
+
+
+def _is_joined_bare(ctx: Context, node: ast.Compare, operand: ast.expr) -> bool:
+    """Whether a side of a comparison is of `&` or `|`, without parentheses around it."""
+    if not isinstance(operand, ast.BinOp) or not isinstance(operand.op, ast.BitAnd | ast.BitOr):
+        return False
+    if operand is node.left:  # a comparison begins with the parentheses of its left side
+        return (node.lineno, node.col_offset) == (operand.lineno, operand.col_offset)
+    return not ctx.scope.function.source.is_in_parentheses(operand)
+
+
+def _order_of(operand: ast.BinOp) -> str:
+    symbol = "&" if isinstance(operand.op, ast.BitAnd) else "|"
+    return (
+        f"To Python this compares with `{ast.unparse(operand)}`, as {symbol} goes before comparisons. "
+        f"Put these in parentheses: (a < m) {symbol} (b < n)."
+    )
+
+
+def _is_truth(value: Value) -> bool:
+    return value.dtype == language.int1 if isinstance(value, Tensor) else isinstance(value, bool)
 
 
 def compare_two(ctx: Context, comparison: ast.cmpop, left: Value, right: Value) -> Value:
@@ -163,22 +198,24 @@ def logical(ctx: Context, node: ast.BoolOp) -> Value:
     join, decides = (both, False) if isinstance(node.op, ast.And) else (either, True)
     result = not decides
     for operand in node.values:
-        value = _evaluate_where(ctx, result, not decides, operand)
+        value = _evaluate_where(ctx, result, not decides, operand, ctx.evaluate)
         if not isinstance(value, Tensor) and bool(value) == decides:
             return decides if isinstance(result, Tensor) else value
         result = join(ctx, result, value)
     return result
 
 
-def _evaluate_where(ctx: Context, decision: Value, reached: bool, node: ast.expr) -> Value:
+def _evaluate_where(
+    ctx: Context, decision: Value, reached: bool, node: ast.expr, evaluate: Callable[[ast.expr], Value]
+) -> Value:
     """The value of an operand that Python comes to where the decision is `reached`: elsewhere nothing is assigned by
     its `:=`.
     """
     if not isinstance(decision, Tensor) or decision.shape:
-        return ctx.evaluate(node)
+        return evaluate(node)
     names = sorted({part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)})
     before = {name: ctx.scope.variables[name] for name in names if name in ctx.scope.variables}
-    value = ctx.evaluate(node)
+    value = evaluate(node)
     for name, old in before.items():
         if name in ctx.scope.variables:
             new = ctx.scope.variables[name]
