@@ -20,6 +20,7 @@ from deuteron.settings import settings
 from deuteron.trusted_files import kept
 
 PACKAGE = Path(__file__).parent
+_MODULES = (".py", ".pyc")  # the latter where they are installed without their sources
 
 
 @once
@@ -43,18 +44,18 @@ def _installed_version(name: str) -> str:
 
 
 def _package_hash() -> str:
-    """A hash of all sources of Deuteron, which is kept on disk for as long as their files are the same."""
+    """A hash of all modules of Deuteron, which is kept on disk for as long as their files are the same."""
     record = _record()
     if record is not None:
         return hashlib.sha256(record).hexdigest()
-    files = "\n".join(sorted(_files(str(PACKAGE))))
+    files = "\n".join(sorted(_files(str(PACKAGE)) or [_identity(str(_archive()), _archive().stat())]))
     key = hashlib.sha256(f"sources of Deuteron {files}".encode()).hexdigest()
     return kept(settings.cache_dir, key, lambda: _hash_of_sources().encode()).decode()
 
 
 def _record() -> bytes | None:
     """The paths and hashes of the sources, as whoever installed them wrote them down; None of a checkout."""
-    beside = os.listdir(PACKAGE.parent)
+    beside = os.listdir(PACKAGE.parent) if PACKAGE.parent.is_dir() else ()
     found = [entry for entry in beside if entry.startswith("deuteron-") and entry.endswith(".dist-info")]
     if len(found) != 1:
         return None
@@ -72,21 +73,30 @@ def _files(folder: str) -> list[str]:
 
     In a checkout every process that launches asks for the 900 of them: this takes 2 ms, nearly all in the system.
     """
-    found, folders = [], [folder]
+    found, folders = [], [folder] if os.path.isdir(folder) else []
     while folders:
         for entry in os.scandir(folders.pop()):
             name = entry.name
-            if name.endswith(".py"):
-                status = entry.stat()
-                found.append(f"{entry.path} {status.st_size} {status.st_ino} {status.st_ctime_ns}")
+            if name.endswith(_MODULES):
+                found.append(_identity(entry.path, entry.stat()))
             elif "." not in name and name != "__pycache__" and entry.is_dir():
                 folders.append(entry.path)
     return found
 
 
+def _identity(path: str, status: os.stat_result) -> str:
+    return f"{path} {status.st_size} {status.st_ino} {status.st_ctime_ns}"
+
+
 def _hash_of_sources() -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts):
-        digest.update(str(path.relative_to(PACKAGE)).encode())
+    modules = (path for path in PACKAGE.rglob("*.py*") if path.name.endswith(_MODULES))
+    for path in sorted(path for path in modules if "__pycache__" not in path.parts) or [_archive()]:
+        digest.update(os.path.relpath(path, PACKAGE).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _archive() -> Path:
+    """What has the modules where no folder has them: a zip file, or the program that they are frozen in."""
+    return next((path for path in PACKAGE.parents if path.is_file()), Path(sys.executable))

@@ -97,6 +97,16 @@ def test_an_interpreter_that_is_no_python_is_no_worker(monkeypatch):
     assert worker.compile(("", None)) is worker.compile(("", None)) is None
 
 
+def test_a_frozen_program_is_not_started_as_a_worker(tmp_path, monkeypatch):
+    """It would be its own interpreter, and run from its beginning in each."""
+    program, mark = tmp_path / "program", tmp_path / "mark"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(ahead.sys, "executable", str(program))
+    monkeypatch.setattr(ahead.sys, "frozen", True, raising=False)
+    assert list(compile_ahead([job("cpu", 16)], 2)) == [] and not mark.exists()
+
+
 def test_an_interrupt_ends_the_workers():
     outcomes = compile_ahead([job("cpu", 16), job("cpu", 32)], 1)
     assert next(outcomes)[1] is None

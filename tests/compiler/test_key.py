@@ -106,3 +106,26 @@ def test_two_processes_agree():
         for seed in ("1", "2")
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_modules_in_an_archive_or_in_a_frozen_program(is_zip, tmp_path, monkeypatch):
+    """Of which no file can be read: it is another version where the file is another that has them."""
+    archive = tmp_path / ("program.zip" if is_zip else "program")
+    monkeypatch.setattr(toolchain, "PACKAGE", (archive if is_zip else tmp_path / "unpacked") / "deuteron")
+    monkeypatch.setattr(toolchain.sys, "executable", str(tmp_path / "python" if is_zip else archive))
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
+    archive.write_bytes(b"one")
+    first = toolchain._package_hash()
+    archive.write_bytes(b"two")
+    second = toolchain._package_hash()
+    archive.write_bytes(b"one")
+    assert toolchain._package_hash() == first != second
+
+
+def test_modules_without_their_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "PACKAGE", tmp_path)
+    (tmp_path / "a.pyc").write_bytes(b"one")
+    first = toolchain._package_hash()
+    (tmp_path / "a.pyc").write_bytes(b"two")
+    assert toolchain._package_hash() != first

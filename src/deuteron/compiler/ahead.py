@@ -136,7 +136,7 @@ class Worker:
         code = f"import sys; sys.path[:] = {sys.path!r}; from deuteron.compiler.worker import serve; serve()"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
-            process = subprocess.Popen([sys.executable, "-c", code], **pipes, start_new_session=True)
+            process = subprocess.Popen([_interpreter(), "-c", code], **pipes, start_new_session=True)
         except (OSError, TypeError, ValueError):
             return None
         self._process = process
@@ -163,6 +163,11 @@ class Worker:
         if (process := self._process) is not None:
             process.kill()
             process.wait()
+
+
+def _interpreter() -> str | None:
+    """Python's; None of a program that is frozen, which would be started itself, and start others in turn."""
+    return None if getattr(sys, "frozen", False) else sys.executable
 
 
 def _says_ready(process: subprocess.Popen[bytes]) -> bool:

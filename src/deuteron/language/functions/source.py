@@ -199,8 +199,8 @@ def _indentation(line: str) -> int:
 
 def _no_source(fn: Callable[..., Any], reason: str) -> UsageError:
     return UsageError(
-        f"cannot read the source of '{fn.__qualname__}': {reason}. Define kernels in a file; text that is executed "
-        "must be registered with linecache."
+        f"cannot read the source of '{fn.__qualname__}': {reason}. Define kernels in a file, which has to be "
+        "there when they are launched; text that is executed must be registered with linecache."
     )
 
 
