@@ -59,7 +59,7 @@ def test_all_kinds():
         ("steps", [{"extent": 1, "name": 2}], "steps[0].name is 2, and must be a text or null"),
         ("steps", [{"height": 1, "weight": 2}], "steps[0].weight is no field"),
         ("steps", [3], "steps[0] is 3, and must be an object"),
-        ("ends", [1], "ends has 1 items, and must have 2"),
+        ("ends", [1], "ends has 1 item, and must have 2"),
         ("ends", [1, 2], "ends[1] is 2, and must be a text"),
         ("times", {"t": None}, "times.t is None, and must be a number"),
         ("times", [], "times is [], and must be an object"),

@@ -41,6 +41,13 @@ class Location:
         return f"    {stripped}\n    {' ' * start}^{'~' * (width - 1)}"
 
 
+def counted(count: int, word: str) -> str:
+    """How many there are: "1 kernel", "2 kernels", "0 entries"."""
+    if count == 1:
+        return f"1 {word}"
+    return f"{count} {word[:-1]}ies" if word.endswith("ry") else f"{count} {word}s"
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """' Did you mean ...?', or nothing where no known name is alike."""
     import difflib  # deferred: 2 ms, which only a mistake needs

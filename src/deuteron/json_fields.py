@@ -1,5 +1,6 @@
 """What JSON gave, as the annotations of dataclasses say that it is: files may be damaged, or changed by hand.
 
+    read_json(text)                                             {"name": "x", "type": "*fp32", ...}
     read_value(Param, {"name": "x", "type": "*fp32", ...})      Param(name="x", type="*fp32", ...)
     read_value(Param, {"name": "x", "type": 3, ...})            ValueError: type is 3, and must be a text
     read_value(tuple[Param, ...], [{"name": "x"}])              ValueError: [0].type is missing
@@ -13,13 +14,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from deuteron.errors import counted
+
 Read = Callable[[Any], Any]
 _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
+
+
+def read_json(text: str | bytes) -> Any:
+    """What a text says; raises ValueError where that is nothing, or nests too deep for Python."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
 
 
 def read_value(kind: Any, value: Any) -> Any:
@@ -121,7 +133,7 @@ def _read_items(kind: Any, readers: tuple[Read, ...], value: Any) -> tuple[Any, 
     if type(value) is not list:
         raise _wrong(kind, value)
     if len(value) != len(readers):
-        raise _WrongValue(f"has {len(value)} items, and must have {len(readers)}")
+        raise _WrongValue(f"has {counted(len(value), 'item')}, and must have {len(readers)}")
     return tuple(_read_at(f"[{i}]", read, item) for i, (read, item) in enumerate(zip(readers, value, strict=True)))
 
 

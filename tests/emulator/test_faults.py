@@ -463,5 +463,5 @@ def test_shared_memory_over_the_limit():
 
 
 def test_number_of_arguments():
-    with pytest.raises(LaunchError, match="takes 1 arguments, got 0"):
+    with pytest.raises(LaunchError, match="takes 1 argument, got 0"):
         launch(kernel("", [".u64 x"]), "k", 1, 32)

@@ -46,7 +46,7 @@ def test_what_does_not_fit(run_kernel, type, given, message):
 
 
 def test_too_few_arguments(run_kernel):
-    with pytest.raises(UsageError, match="k has 2 parameters, got 1 arguments"):
+    with pytest.raises(UsageError, match="k has 2 parameters, got 1 argument"):
         run_kernel("%x: i32, %y: i32", "", [1])
 
 

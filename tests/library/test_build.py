@@ -480,14 +480,14 @@ def test_an_interrupt_while_the_processes_start(tmp_path: Path):
     (tmp_path / "sitecustomize.py").write_text(AMONG_THE_FIRST)
     folders = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = interrupted(project, PYTHONPATH=folders)
-    assert (done.returncode, done.stdout, done.stderr.split()) == (1, "", ["Aborted!"])
+    assert (done.returncode, done.stdout, done.stderr.split()) == (130, "", ["interrupted"])
 
 
 def test_an_interrupt_while_a_kernel_compiles(tmp_path: Path):
     project = write_project(tmp_path / "project")
     project.edit("kernels/parts.py", "import triton\n", "import triton, os, signal\nos.kill(0, signal.SIGINT)\n")
     done = interrupted(project)
-    assert (done.returncode, done.stdout, done.stderr.split()) == (1, "", ["Aborted!"])
+    assert (done.returncode, done.stdout, done.stderr.split()) == (130, "", ["interrupted"])
 
 
 def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -87,11 +87,11 @@ def built(tmp_path: Path) -> Built:
 @pytest.mark.skipif(not (shutil.which("make") and shutil.which("cc")), reason="needs make and cc")
 def test_make(built: Built):
     built.write("Makefile", block("make"))
-    assert "compiled 1 of 1 kernels" in built.run("make", "-j2")
+    assert "compiled 1 of 1 kernel" in built.run("make", "-j2")
     assert built.run("./app") == "success 4 3\n"
     assert "up to date" in built.run("make") and "deuteron" not in built.run("make")
     built.edit("kernels/parts.py", "x * factor", "x + factor")
-    assert "compiled 1 of 1 kernels" in built.run("make")
+    assert "compiled 1 of 1 kernel" in built.run("make")
     assert built.run("./app") == "success 4 3\n"
     (built.project.folder / "kernels/parts.py").rename(built.project.folder / "kernels/pieces.py")
     assert "No module named 'kernels.parts'" in built.run("make", status=2)  # of the kernel, not of make's rule
@@ -128,7 +128,7 @@ def test_a_rule_of_bazel(built: Built, tmp_path: Path):
     passed = {name: os.environ[name] for name in ("PYTHONPATH", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     built.environment = {**passed, "PATH": built.environment["PATH"]}
     try:
-        assert built.run("sh", "-c", command) == f"norms: compiled 1 of 1 kernels into '{outs}/norms'\n"
+        assert built.run("sh", "-c", command) == f"norms: compiled 1 of 1 kernel into '{outs}/norms'\n"
     finally:
         for folder in folders:
             folder.chmod(0o755)

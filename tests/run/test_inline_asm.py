@@ -349,7 +349,7 @@ def asm_kernel(x_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, PAC
         ("mov.b32 $0, $2;", "=r,r", 1, r"it names operand \$2, and the constraints have 2"),
         ("mov.b32 $0, $x;", "=r,r", 1, "a '\\$' is followed by no number"),
         ("mov.b32 $0, $1;", "=r,n", 1, "argument 0 is no integer known at compile time, as 'n' wants"),
-        ("mov.b32 $0, $1;", "=r,n,r", 1, "one constraint an argument: there are 2, and 1 arguments"),
+        ("mov.b32 $0, $1;", "=r,n,r", 1, "one constraint an argument: there are 2, and 1 argument"),
         ("mov.b32 $0, $1;", "=r,3", 1, "the input '3' is tied to an output that is not there"),
     ],
 )

@@ -142,7 +142,7 @@ def one_kernel(x_ptr, FUNCTION: tl.constexpr):
         (unknown, "'my_function' is no function of libdevice, and others are not linked. Write it in the language"),
         (own_version, "'__nv_tanhf' of /lib/mine.bc: only libdevice's is known, nothing is linked."),
         (mistaken, "'__nv_clz' is (int32) -> int32, not (fp32) -> fp32. Correct the entry."),
-        (too_many, "'__nv_tanhf' takes 1 arguments, tl.core.extern_elementwise got 2."),
+        (too_many, "'__nv_tanhf' takes 1 argument, tl.core.extern_elementwise got 2."),
         (no_table, "arg_type_symbol_dict of tl.core.extern_elementwise has 'fp32': '__nv_tanhf'; an entry is such as"),
         (
             inside_triton,

@@ -68,7 +68,7 @@ def test_a_folder_that_is_not_there_is_empty(tmp_path, monkeypatch):
 
 
 def test_clear_what_was_not_used(folder):
-    assert run("clear", "--unused", "1.98").startswith("removed 1 entries, 6 KB")
+    assert run("clear", "--unused", "1.98").startswith("removed 1 entry, 6 KB")
     assert listed() == KEYS[:0:-1]
 
 
@@ -105,14 +105,14 @@ def test_a_damaged_entry_is_not_exported_and_not_imported(folder, tmp_path, monk
     entry = folder / "00" / f"{KEYS[0]}.kernel"
     content = entry.read_bytes()
     entry.write_bytes(content[:-1])
-    assert run("export", str(tmp_path / "a.tar.gz")).startswith("exported 1 kernels")
+    assert run("export", str(tmp_path / "a.tar.gz")).startswith("exported 1 kernel,")
     with tarfile.open(tmp_path / "b.tar", "w") as archive:
         for name in (f"00/{KEYS[0]}.kernel", f"01/{KEYS[1]}.kernel", f"../01/{KEYS[1]}.kernel"):
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "elsewhere"))
-    assert run("import", str(tmp_path / "b.tar")).startswith("imported 1 kernels; 1 are damaged")
+    assert run("import", str(tmp_path / "b.tar")).startswith("imported 1 kernel; 1 are damaged")
     assert listed() == [KEYS[0]]
 
 

@@ -123,6 +123,8 @@ def test_an_artefact(run, tmp_path):
 
 MISTAKES = [
     (("scale.py", *KERNEL, "-t", "cuda:90", "--stage", "obj"), "has no stage 'obj' for cuda:90: it has ttir, ttgir"),
+    (("scale.py", *KERNEL, "--stage", "ttir", "--json"), "--stage prints the text of a stage and nothing else"),
+    (("scale.py", *KERNEL, "--against", "num_warps=8"), "--against is of a page: say where to write it, --html PATH"),
     (("absent.json",), "cannot read the metadata 'absent.json': No such file or directory"),
     (("scale.py", *KERNEL, "-t", "cuda:90", "-O", "x"), "an option is given as NAME=VALUE, got 'x'"),
 ]
@@ -145,3 +147,9 @@ def test_an_artefact_has_no_stages(run, tmp_path):
     assert "scratch memory" in run("inspect", str(artefact)).stdout
     result = run("inspect", str(artefact), "--stage", "llir")
     assert result.exit_code == 1 and "has no texts of stages" in result.stderr
+
+
+def test_machine_code_takes_a_disassembler(run, monkeypatch):
+    monkeypatch.setattr("deuteron.backend.cuda.backend.has_disassembler", lambda: False)
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--stage", "sass")
+    assert result.exit_code == 1 and "cubin. It would have sass where nvdisasm is" in result.stderr

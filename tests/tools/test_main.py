@@ -1,5 +1,6 @@
 """The command `deuteron` itself: the list of its commands."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,50 @@ def test_garbage_is_looked_for_at_the_end_of_programs_alone(tmp_path, command):
     code = f"{at_end}\nfrom deuteron.tools.main import main\nmain({words!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (int(done.stderr.split()[-1]) > 0) == (command != "run")
+
+
+TWICE = {  # the last one would hold, without a word
+    "--target": ["compile", "add.py", "-n", "add", "-s", "i32", "-g", "1", "-t", "cpu", "--target", "cuda:90"],
+    "--num-warps": ["inspect", "add.py", "-n", "add", "-s", "i32", "-w", "4", "-w", "4"],
+    "--file": ["build", "-f", "one.toml", "-f", "other.toml"],
+}
+
+
+@pytest.mark.parametrize("option", TWICE)
+def test_an_option_of_one_value_is_given_once(option: str):
+    result = CliRunner().invoke(main, TWICE[option])
+    assert result.exit_code == 2
+    assert f"Error: '{option}' / '-" in result.stderr and "takes one value, and is given 2 times." in result.stderr
+
+
+def test_options_of_many_values_and_flags_may_be_repeated(tmp_path: Path):
+    command = ["build", "-q", "-q", "-t", "cpu", "-t", "cuda:90", "-f", str(tmp_path / "none.toml")]
+    assert "declares the libraries" in CliRunner().invoke(main, command).stderr
+
+
+READERS = (["inspect"], ["tune", "show"], ["warmup"], ["build", "-f"])
+
+
+@pytest.mark.parametrize("command", READERS, ids=" ".join)
+def test_what_nests_too_deep_is_a_message(command: list[str], tmp_path: Path):
+    path = tmp_path / ("deep.toml" if command[0] == "build" else "deep.json")
+    path.write_text(("a = " if command[0] == "build" else "") + "[" * 100_000)
+    result = CliRunner().invoke(main, [*command, str(path)])
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+    assert ("nests too deep" in result.stderr) == (command != ["warmup"]), result.stderr
+
+
+SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
+
+
+@pytest.mark.parametrize("command", ["compile", "run"])
+def test_ctrl_c_is_an_exit_status_of_its_own(command: str, tmp_path: Path):
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    rest = ["-n", "add", "-s", "i32", "-g", "1"] if command == "compile" else []
+    words = [sys.executable, "-m", "deuteron", command, "sleeps.py", *rest]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (said == "interrupted\n") if command == "compile" else said.endswith("KeyboardInterrupt\n")

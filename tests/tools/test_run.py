@@ -114,3 +114,8 @@ def test_a_module_is_no_file():
 def test_a_misspelt_option():
     found = subprocess.run([sys.executable, *DEUTERON_RUN, "--emulat", "a.py"], capture_output=True, text=True)
     assert found.returncode == 1 and "Did you mean '--emulate'?" in found.stderr
+
+
+def test_one_way_to_run_kernels(tmp_path):
+    found = run(tmp_path, "pass", options=["--interpret", "--emulate"])
+    assert found.returncode == 2 and "say one of them" in found.stderr

@@ -31,6 +31,7 @@ from deuteron.aot.queries import REASON, conditions, question, select_head, sele
 from deuteron.aot.symbols import declaration_of, digest_of, plain_names, symbol
 from deuteron.aot.templates import comment_lines, comment_text, render, runtime_source
 from deuteron.aot.tuned import Table, logarithm
+from deuteron.errors import counted
 
 Algos = Sequence[Sequence[KernelRecord]]
 Functions = Mapping[str, Algos]
@@ -101,7 +102,7 @@ class Chooser:
         return render(
             "link_name.h",
             name=name,
-            num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
+            num_algos=counted(len(algos), "algorithm"),
             targets=", ".join(sorted({record.target for record in records_of(algos)})),
             algos="\n".join(described),
             constants=",\n".join(f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))),

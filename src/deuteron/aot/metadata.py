@@ -21,7 +21,7 @@ from deuteron.backend import get_backend, parse_target
 from deuteron.backend.metadata import Facts, KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.errors import UsageError, not_read
-from deuteron.json_fields import read_value
+from deuteron.json_fields import read_json, read_value
 
 FORMAT = "deuteron-aot-kernel"
 VERSION = 3
@@ -162,7 +162,7 @@ class KernelRecord(Facts):
 def read_record(path: Path) -> KernelRecord:
     """The record that a file holds; raises UsageError where there is none, or one of another version."""
     try:
-        fields = json.loads(path.read_text())
+        fields = read_json(path.read_text())
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise not_read(f"the metadata '{path}'", error) from None
     return record_of(fields, path)

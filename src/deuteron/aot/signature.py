@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from deuteron.aot.option_text import OptionText
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, counted
 from deuteron.language import types
 from deuteron.language.constant import rebuild
 from deuteron.language.functions.lambda_source import syntax_tree
@@ -191,7 +191,8 @@ def _check_none_is_empty(source: OptionText, elements: Sequence[Element]) -> Non
 
 def _check_count(source: OptionText, elements: list[Element], params: Sequence[KernelParameter], kernel: str) -> None:
     names = [param.name for param in params]
-    counts = f"the signature has {_counted(elements, 'element')}, kernel '{kernel}' has {_counted(names, 'parameter')}"
+    given, wanted = counted(len(elements), "element"), counted(len(names), "parameter")
+    counts = f"the signature has {given}, kernel '{kernel}' has {wanted}"
     if len(elements) < len(names):
         missing = ", ".join(f"'{name}'" for name in names[len(elements) :])
         way_out = ". Elements are separated by commas" if len(elements) == 1 else ""
@@ -199,10 +200,6 @@ def _check_count(source: OptionText, elements: list[Element], params: Sequence[K
     if len(elements) > len(names):
         first = elements[len(names)]
         raise source.error(f"{counts} ({', '.join(names)}): this is one too many", first.offset, len(first.text))
-
-
-def _counted(items: Sequence[Any], what: str) -> str:
-    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
 
 
 def _argument(source: OptionText, element: Element, name: str, param: KernelParameter) -> Argument:

@@ -108,8 +108,9 @@ BACKENDS = Backends(
 
 def parse_target(text: str) -> Target:
     """A target from `cpu`, `cpu:x86-64-v3`, `cuda:90` or Triton's `cuda:90:32`; raises UsageError."""
-    name, _, arch = text.strip().partition(":")
-    target = BACKENDS[name].parse_target(arch) if name in BACKENDS else None
+    name, colon, arch = text.strip().partition(":")
+    is_named = name in BACKENDS and bool(arch or not colon)
+    target = BACKENDS[name].parse_target(arch) if is_named else None
     if target is None:
         *forms, last = (f"'{form}'" for backend in BACKENDS.values() for form in backend.target_forms)
         raise UsageError(f"unknown target '{text}': expected {', '.join(forms)} or {last}.{_meant(text)}")

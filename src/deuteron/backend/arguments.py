@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deuteron.backend.metadata import Param
-from deuteron.errors import LaunchError
+from deuteron.errors import LaunchError, counted
 
 SLOT_BYTES = 8
 
@@ -67,7 +67,7 @@ class ArgumentSlots:
     def _pack_each(self, values: Sequence[Any]) -> bytes:
         if len(values) != len(self._params):
             names = ", ".join(param.name for param in self._params)
-            raise LaunchError(f"kernel '{self._kernel}' takes {names}, got {len(values)} arguments")
+            raise LaunchError(f"kernel '{self._kernel}' takes {names}, got {counted(len(values), 'argument')}")
         return b"".join(self._pack_one(param, value) for param, value in zip(self._params, values, strict=True))
 
     def _pack_one(self, param: Param, value: Any) -> bytes:

@@ -211,10 +211,10 @@ class KernelMetadata(Facts):
     @staticmethod
     def from_json(text: str) -> KernelMetadata:
         """The metadata that `to_json` wrote; raises UsageError for any other text."""
-        from deuteron.json_fields import read_value  # deferred: to define a kernel does not need it
+        from deuteron.json_fields import read_json, read_value  # deferred: to define a kernel does not need it
 
         try:
-            found = json.loads(text)
+            found = read_json(text)
             if not isinstance(found, dict) or "version" not in found:
                 raise ValueError("it has no version")
             if found.pop("version") != VERSION:

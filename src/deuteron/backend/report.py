@@ -99,9 +99,5 @@ def line_of(place: Location | None) -> Location | None:
     return Location(place.file, place.line) if place else None
 
 
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def listed(values: Sequence[object]) -> str:
     return ", ".join(map(str, values))

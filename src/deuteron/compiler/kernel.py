@@ -25,7 +25,7 @@ from deuteron.backend.tensor_descriptor import flatten
 from deuteron.cached_property import cached_property
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
-from deuteron.errors import LaunchError
+from deuteron.errors import LaunchError, counted
 from deuteron.forking import undivided
 from deuteron.knobs.hooks import LazyDict
 
@@ -290,7 +290,7 @@ class CompiledKernel:
         params, parts = next(fitting, (None, ()))
         if params is None:
             names = ", ".join(param.name for param in self.metadata.runtime_params)
-            raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
+            raise LaunchError(f"kernel '{self.name}' takes {names}, got {counted(len(args), 'argument')}")
         return [arg for param, arg in zip(params, parts, strict=True) if param.kind != "constexpr"]
 
     @cached_property

@@ -16,7 +16,7 @@ from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK, Facts, KernelMetadata, Param
 from deuteron.backend.stage import Stage, Unit
-from deuteron.errors import IRError, Location, UsageError
+from deuteron.errors import IRError, Location, UsageError, counted
 from deuteron.options import Target
 
 
@@ -88,7 +88,9 @@ def _check_params(stage: Stage, made: tuple[Param, ...], asked: tuple[Param, ...
     """Whether a launch that passes, and promises, what was asked for does what the text needs."""
     passed = _of_launch(asked)
     if len(made) != len(passed):
-        raise UsageError(f"the {stage.name} has {len(made)} arguments, the kernel {len(passed)}", Location(file, 1))
+        raise UsageError(
+            f"the {stage.name} has {counted(len(made), 'argument')}, the kernel {len(passed)}", Location(file, 1)
+        )
     for index, (own, given) in enumerate(zip(made, passed, strict=True)):
         if not given.is_read_as(own):
             words = f"argument {index} of the {stage.name} is {own.in_words}, and '{given.name}' of the kernel "

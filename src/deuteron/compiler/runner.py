@@ -16,7 +16,7 @@ from deuteron.backend.arrays import address_of_tensor
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.source import ASTSource
-from deuteron.errors import LaunchError
+from deuteron.errors import LaunchError, counted
 from deuteron.language.signature import DESCRIPTOR
 from deuteron.once import once
 
@@ -88,7 +88,7 @@ def _given_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
             args = flatten(args, is_deep=True)
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
-            raise LaunchError(f"kernel '{kernel.name}' takes {names}, got {len(args)} arguments")
+            raise LaunchError(f"kernel '{kernel.name}' takes {names}, got {counted(len(args), 'argument')}")
         return [args[index] for index in passed]
 
     return given

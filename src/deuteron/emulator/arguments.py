@@ -18,7 +18,7 @@ from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.machine.global_memory import GlobalMemory
 from deuteron.emulator.types import TYPES
 from deuteron.emulator.variables import Layout
-from deuteron.errors import LaunchError
+from deuteron.errors import LaunchError, counted
 from deuteron.ptx.syntax import Variable
 
 
@@ -26,7 +26,7 @@ def pack_arguments(kernel: str, layout: Layout, memory: GlobalMemory, args: Sequ
     """Make the parameter buffer and the memory that its pointers point to; gives the address of each parameter."""
     params = layout.param_variables
     if len(args) != len(params):
-        raise LaunchError(f"kernel '{kernel}' takes {len(params)} arguments, got {len(args)}")
+        raise LaunchError(f"kernel '{kernel}' takes {counted(len(params), 'argument')}, got {len(args)}")
     address, data = memory.add_bytes(max(layout.param_bytes, 1), 128, "the kernel's parameters", False)
     for index, (param, value) in enumerate(zip(params, args, strict=True)):
         offset = layout.params[param.name]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import operator
 
+from deuteron.errors import counted
 from deuteron.frontend.advice import NO_EXTENTS
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import operate
@@ -80,7 +81,7 @@ def _no_item(ctx: Context, node: ast.Subscript, items: tuple, index: int) -> str
         scalar = ctx.evaluate(node.value.value)
         way_out = f" {NO_EXTENTS}" if isinstance(scalar, Tensor) and scalar.dtype.is_ptr() else ""
         return f"{describe(scalar)} has no dimensions, and none of index {index}.{way_out}"
-    return f"{describe(items)} has {len(items)} items, and none of index {index}."
+    return f"{describe(items)} has {counted(len(items), 'item')}, and none of index {index}."
 
 
 def slice_(ctx: Context, node: ast.Slice) -> slice:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, counted
 from deuteron.interpreter.allocation import Buffer, buffer_of_array
 from deuteron.interpreter.values import value_of
 from deuteron.ir.tt.function import FuncOp
@@ -24,7 +24,8 @@ from deuteron.ir.types import byte_width_of, is_float, is_pointer, pointee_of
 def bind_arguments(kernel: FuncOp, args: Sequence[object]) -> tuple[list, dict[SSAValue, Buffer]]:
     """The values of the parameters, and the buffer of each that came with one."""
     if len(args) != len(kernel.args):
-        raise UsageError(f"{kernel.sym_name.data} has {len(kernel.args)} parameters, got {len(args)} arguments.")
+        wanted, given = counted(len(kernel.args), "parameter"), counted(len(args), "argument")
+        raise UsageError(f"{kernel.sym_name.data} has {wanted}, got {given}.")
     values, buffers = [], {}
     for index, (parameter, arg) in enumerate(zip(kernel.args, args, strict=True)):
         name = parameter.name_hint or f"argument {index}"

@@ -16,6 +16,7 @@ from typing import Any
 
 from deuteron.aot.metadata import KernelRecord, record_of
 from deuteron.errors import UsageError, not_read
+from deuteron.json_fields import read_json
 from deuteron.library.staleness import Sources
 
 FORMAT = "deuteron-library"
@@ -71,7 +72,7 @@ class Manifest:
 def read_manifest(path: Path) -> Manifest | None:
     """The manifest in a file, None where there is none; raises UsageError for what is no manifest of this version."""
     try:
-        fields = json.loads(path.read_text())
+        fields = read_json(path.read_text())
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, ValueError) as error:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from deuteron.backend.llvm.targets import architecture_called
 from deuteron.errors import UsageError
+from deuteron.json_fields import read_json
 from deuteron.library.staleness import digest_of_text
 from deuteron.settings import get_variable
 
@@ -164,7 +165,7 @@ def _wanted(compiler: Compiler, request: Request) -> dict[str, str]:
 def _state(folder: Path) -> dict[str, str]:
     """What the objects in a folder were made from; nothing where that cannot be read."""
     try:
-        return json.loads((folder / STATE).read_text())
+        return read_json((folder / STATE).read_text())
     except (OSError, ValueError):
         return {}
 

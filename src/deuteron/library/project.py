@@ -47,6 +47,8 @@ def _of_toml(path: Path) -> dict[str, Library]:
     try:
         text = path.read_text(encoding="utf-8-sig")  # as TOML is, wherever; with a byte order mark or without
         declared = tomllib.loads(text)
+    except RecursionError as error:
+        raise UsageError(f"cannot read '{path}': it nests too deep") from error
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(path, str(error)) from None
     except (OSError, UnicodeDecodeError) as error:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deuteron.errors import IRError
+from deuteron.errors import IRError, counted
 
 if TYPE_CHECKING:
     from deuteron.ptx.syntax import Function
@@ -87,9 +87,8 @@ def with_immediates(asm: str, constraints: str, numbers: Sequence[int | None]) -
     if not set(inputs) & set(_IMMEDIATES):
         return asm, constraints, list(range(len(numbers)))
     if len(inputs) != len(numbers):
-        raise ValueError(
-            f"immediates take one constraint an argument: there are {len(inputs)}, and {len(numbers)} arguments."
-        )
+        arguments = counted(len(numbers), "argument")
+        raise ValueError(f"immediates take one constraint an argument: there are {len(inputs)}, and {arguments}.")
     first = sum(part.startswith("=") for part in parts)
     kept = [index for index, letter in enumerate(inputs) if letter not in _IMMEDIATES]
     texts = {n: f"${n}" for n in range(first)} | {first + index: f"${first + n}" for n, index in enumerate(kept)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend.arrays import split_token
 from deuteron.backend.devices import Device
-from deuteron.errors import LaunchError, UsageError
+from deuteron.errors import LaunchError, UsageError, counted
 from deuteron.language.functions.function import Parameter, variadic_kernel
 from deuteron.options import is_option
 from deuteron.runtime.specialise import Token, is_passed, named_tokens, passed_values
@@ -71,7 +71,7 @@ def in_order(fn: JITFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tu
     values, options = list(args), kwargs
     if len(args) > len(fn.arg_names):
         _check_not_variadic(fn)
-        raise LaunchError(f"{usage(fn)}, got {len(args)} arguments")
+        raise LaunchError(f"{usage(fn)}, got {counted(len(args), 'argument')}")
     for param in fn.params[len(args) :]:
         if param.name in options:
             values.append(options.pop(param.name))

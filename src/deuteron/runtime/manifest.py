@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.errors import UsageError, not_read
+from deuteron.json_fields import read_json
 from deuteron.language.functions.names import is_main, name_of
 from deuteron.once import ForkLock
 from deuteron.options import Target
@@ -130,7 +131,7 @@ def read_manifest(path: Path) -> list[Wanted]:
 def _read_lines(lines: Iterator[str], folder: Path) -> Iterator[Wanted]:
     for line in lines:
         try:
-            fields = json.loads(line)
+            fields = read_json(line)
             yield Wanted(**{**fields, "file": str(folder / fields["file"])})
         except (ValueError, TypeError, KeyError):
             continue

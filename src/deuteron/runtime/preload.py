@@ -9,7 +9,6 @@ by its name, or tuples, lists, dictionaries and sets of these; of others there i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -17,7 +16,7 @@ from operator import attrgetter
 from typing import Any
 from weakref import WeakValueDictionary
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, counted
 from deuteron.language.functions.names import module_of, name_of
 from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.language.signature import DESCRIPTOR
@@ -48,7 +47,7 @@ def read(params: Sequence[Any], given: Any) -> Binding:
     except (LookupError, TypeError, ValueError, AttributeError, ImportError) as error:
         raise UsageError(f"this is not what a kernel was compiled for: {error!r}") from error
     if len(pairs) != len(params):
-        raise UsageError(f"this is of a kernel with {len(pairs)} parameters, and there are {len(params)}")
+        raise UsageError(f"this is of a kernel with {counted(len(pairs), 'parameter')}, and there are {len(params)}")
     tokens = tuple(token for token, _ in pairs)
     passed = [() if _has_parts(token) else 0 for token in tokens]
     return Binding([value for _, value in pairs], options, tokens, passed)
@@ -56,8 +55,10 @@ def read(params: Sequence[Any], given: Any) -> Binding:
 
 def read_specialization(text: str) -> tuple[str, Any, Any]:
     """The name of the kernel that hooks were told of in a text, what it was compiled for, and the target."""
+    from deuteron.json_fields import read_json  # deferred: to define a kernel does not need it
+
     try:
-        found = json.loads(text)
+        found = read_json(text)
         name, given, target = found["name"], found["asked"], found["target"]
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"this is not what a kernel was compiled for: {error!r}") from error

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.compiler import CompiledKernel
-from deuteron.errors import LaunchError
+from deuteron.errors import LaunchError, counted
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.grid import check_extents
 from deuteron.runtime.specialise import Token
@@ -46,7 +46,7 @@ class PreparedLaunch:
         """The definition of a launch."""
         names = [param.name for param in self._fn.params if not param.is_constexpr]
         if keywords or len(args) != len(names):
-            given = [f"{len(args)} arguments", *(f"'{name}' by its name" for name in keywords)]
+            given = [counted(len(args), "argument"), *(f"'{name}' by its name" for name in keywords)]
             raise LaunchError(
                 f"a prepared launch of kernel '{self._fn.__name__}' takes {', '.join(names)}, in order, "
                 f"got {', '.join(given)}"

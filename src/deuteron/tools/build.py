@@ -20,7 +20,7 @@ import click
 from deuteron.aot.output import depfile_text, write_files
 from deuteron.aot.targets import select_target
 from deuteron.aot.targets.cpu import cpu_of
-from deuteron.errors import UsageError, suggest
+from deuteron.errors import UsageError, counted, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
 from deuteron.library.builder import Built
 from deuteron.progress import ProgressBar
@@ -168,7 +168,7 @@ def _said(built: Built, folder: Path) -> str:
     if not built.changed:
         return "up to date"
     libraries = "" if built.has_objects else ", its sources only"
-    return f"compiled {built.compiled} of {len(built.manifest.entries)} kernels into '{folder}'{libraries}"
+    return f"compiled {built.compiled} of {counted(len(built.manifest.entries), 'kernel')} into '{folder}'{libraries}"
 
 
 def _write_depfile(request: _Request, path: Path, libraries: list[Library], built: dict[str, Built]) -> None:

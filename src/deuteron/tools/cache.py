@@ -21,7 +21,7 @@ import click
 
 from deuteron.compiler.cache_contents import Stored, contents, export_entries, import_entries
 from deuteron.compiler.eviction import StoredFile, remove
-from deuteron.errors import UsageError, suggest
+from deuteron.errors import UsageError, counted, suggest
 from deuteron.settings import settings
 from deuteron.tools.command import Command
 
@@ -85,7 +85,7 @@ def size() -> None:
     limit = settings.cache_size
     most = f"at most {_size(limit)}" if limit else "any number"
     total = _size(sum(stored.size for stored in found))
-    click.echo(f"{len(found)} entries, {total}, {most}, in {settings.cache_dir}")
+    click.echo(f"{counted(len(found), 'entry')}, {total}, {most}, in {settings.cache_dir}")
 
 
 @command.command("clear", cls=Command)
@@ -97,7 +97,7 @@ def clear(kernel: str | None, target: str | None, unused: float | None) -> None:
     chosen = [stored for stored in _chosen(kernel, target) if unused is None or stored.used < before]
     for stored in chosen:
         remove(StoredFile(stored.used, stored.size, str(stored.path)))
-    click.echo(f"removed {len(chosen)} entries, {_size(sum(stored.size for stored in chosen))}")
+    click.echo(f"removed {counted(len(chosen), 'entry')}, {_size(sum(stored.size for stored in chosen))}")
 
 
 @command.command("export", cls=Command)
@@ -112,7 +112,7 @@ def export(file: Path, kernel: str | None, target: str | None) -> None:
         num_written = export_entries(chosen, file)
     except OSError as error:
         raise UsageError(f"'{file}' cannot be written: {error.strerror or error}") from error
-    click.echo(f"exported {num_written} kernels, {_size(file.stat().st_size)}")
+    click.echo(f"exported {counted(num_written, 'kernel')}, {_size(file.stat().st_size)}")
 
 
 def _nothing_to_export(kernel: str | None, target: str | None) -> str:
@@ -129,7 +129,7 @@ def import_(file: Path) -> None:
     """Take the kernels of FILE into the cache. It holds machine code: import what comes from people you trust."""
     num_taken, num_refused = import_entries(settings.cache_dir, file)
     refused = f"; {num_refused} are damaged, of another version or not signed with this key" if num_refused else ""
-    click.echo(f"imported {num_taken} kernels{refused}")
+    click.echo(f"imported {counted(num_taken, 'kernel')}{refused}")
 
 
 if __name__ == "__main__":

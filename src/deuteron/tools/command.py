@@ -1,6 +1,6 @@
 """What all commands share: an error of Deuteron, and what the system refuses, is one message on stderr and exit status
-1, never a traceback; a warning is a message too. Where a command ends, the system takes its memory back, and nobody
-looks for garbage in it.
+1, never a traceback; a warning is a message too; Ctrl-C is exit status 130, as a shell has it. An option that takes one
+value is given once. Where a command ends, the system takes its memory back, and nobody looks for garbage in it.
 
 @click.command("link", cls=Command)
 def command(...): ...
@@ -11,8 +11,11 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 import warnings
+from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ import click
 from deuteron.errors import DeuteronError, UsageError
 from deuteron.warning_text import warning_text
 
+INTERRUPTED = 128 + signal.SIGINT  # the exit status by which shells know of Ctrl-C
+
 
 class Command(click.Command):
     """A command whose DeuteronErrors and warnings are shown as messages, a warning once.
@@ -30,6 +35,10 @@ class Command(click.Command):
     """
 
     is_left_at_once = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _check_given_once(ctx, self.make_parser(ctx).parse_args(list(args))[2])
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         if self.is_left_at_once:
@@ -50,6 +59,9 @@ class Command(click.Command):
                 what = "" if error.filename is None else f"'{error.filename}': "
                 click.echo(f"error: {what}{error.strerror or error}", err=True)
                 ctx.exit(1)
+            except KeyboardInterrupt:
+                click.echo("interrupted", err=True)
+                ctx.exit(INTERRUPTED)
 
 
 class OutPath(click.Path):
@@ -69,6 +81,13 @@ def check_depfile(depfile: object, target: object) -> None:
     """What a depfile is to say is made is of no use without one."""
     if target is not None and depfile is None:
         raise UsageError("--depfile-target says what a depfile has for its target: name the file with --depfile")
+
+
+def _check_given_once(ctx: click.Context, given: Iterable[click.Parameter]) -> None:
+    """Of an option that takes one value the last one would hold, and nobody would hear of the others."""
+    for param, count in Counter(given).items():
+        if count > 1 and isinstance(param, click.Option) and not (param.multiple or param.is_flag or param.count):
+            raise click.UsageError(f"{param.get_error_hint(ctx)} takes one value, and is given {count} times.", ctx)
 
 
 def _open_streams() -> None:

@@ -28,6 +28,8 @@ from deuteron.whole_file import whole_file
 if TYPE_CHECKING:
     from deuteron.compiler import CompiledKernel
 
+_OF_CUBIN = ". It would have sass where nvdisasm is, on PATH or in a wheel of NVIDIA's"
+
 
 @click.command("inspect", cls=Command)
 @click.argument("path", type=click.Path(path_type=Path), required=False)
@@ -55,23 +57,33 @@ def command(
 
     Registers, spills, shared memory, occupancy, vector widths, instructions, pipelined loads, messages of ptxas.
     """
+    has_page = html is not None or data is not None
+    _check_shown(stage, as_json, has_page, against)
     if path is not None and path.suffix == ".json":
-        if html is not None or data is not None:
+        if has_page:
             raise UsageError(f"'{path}' has no texts to explore: give the kernel's Python file with -n and -s")
         _show(_report_of_artefact(path, stage), as_json)
         return
     kernel = _compiled(path, **request)
-    if html is not None or data is not None:
+    if has_page:
         _explore(kernel, named_values(against), html, data or (Path("-") if as_json else None))
         return
     if stage is None:
         _show(kernel.report(), as_json)
         return
     if stage not in kernel.asm:
-        known = ", ".join(kernel.asm)
+        known = ", ".join(kernel.asm) + (_OF_CUBIN if stage == "sass" and "cubin" in kernel.asm else "")
         raise UsageError(f"kernel '{kernel.name}' has no stage '{stage}' for {kernel.metadata.target}: it has {known}")
     text = kernel.asm[stage]
     click.echo(text, nl=isinstance(text, str) and not text.endswith("\n"))
+
+
+def _check_shown(stage: str | None, as_json: bool, has_page: bool, against: tuple[str, ...]) -> None:
+    """Refuse what would be left away without a word: a text of a stage is shown alone, a second kernel on a page."""
+    if stage is not None and (as_json or has_page):
+        raise UsageError("--stage prints the text of a stage and nothing else: leave --json, --html and --data away")
+    if against and not has_page:
+        raise UsageError("--against is of a page: say where to write it, --html PATH, or its data, --data PATH")
 
 
 def _compiled(path: Path | None, module: str | None, options: tuple[str, ...], **request) -> CompiledKernel:

@@ -18,7 +18,7 @@ from types import ModuleType, TracebackType
 import click
 
 from deuteron.errors import DeuteronError, UsageError, suggest
-from deuteron.tools.command import Command
+from deuteron.tools.command import INTERRUPTED, Command
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
@@ -37,6 +37,8 @@ class _Run(Command):
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(interpret: bool, emulate: bool, file: str, args: tuple[str, ...]) -> None:
     """Run a Python program with `import triton` meaning Deuteron."""
+    if interpret and emulate:
+        raise click.UsageError("--interpret and --emulate are two ways to run kernels: say one of them")
     if file == "-m":
         raise UsageError("run takes the file of a program, not -m and the name of a module")
     try:
@@ -70,7 +72,7 @@ def run_program(source: bytes, file: str) -> int:
     except (Exception, KeyboardInterrupt) as error:
         error.__traceback__ = _without_ours(error.__traceback__)
         traceback.print_exception(error)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

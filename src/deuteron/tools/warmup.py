@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from deuteron.errors import counted
 from deuteron.progress import ProgressBar
 from deuteron.tools.command import Command
 
@@ -26,7 +27,8 @@ def command(ctx: click.Context, manifests: tuple[Path, ...], processes: int | No
 
     with ProgressBar("warmup") as bar:
         warmed = warm_up(manifests, processes, bar.start, bar.advance)
-    click.echo(f"compiled {warmed.compiled} kernels, {warmed.cached} were in the cache, {len(warmed.failures)} failed")
+    compiled = counted(warmed.compiled, "kernel")
+    click.echo(f"compiled {compiled}, {warmed.cached} were in the cache, {len(warmed.failures)} failed")
     for wanted, error in warmed.failures:
         click.echo(f"{wanted}: {error}", err=True)
     if warmed.failures:

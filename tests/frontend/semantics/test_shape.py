@@ -57,7 +57,7 @@ def test_members_of_a_tensor(result_type, error):
             "A tile is indexed with None and : only, got 1:int32. "
             "Select elements with a mask and tl.sum, or load them through a pointer.",
         ),
-        ("x[:, :]", "fp32[64] has 1 dimensions, indexed with 2. Use None to insert one."),
+        ("x[:, :]", "fp32[64] has 1 dimension, indexed with 2. Use None to insert one."),
         ("tl.trans(x)", "tl.trans swaps the last two dimensions, got fp32[64]. Insert one with x[:, None]."),
         ("tl.trans(n)", "tl.trans takes tiles, got int32. Make one of a scalar with tl.full or x[None]."),
         (

@@ -21,10 +21,10 @@ from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
-from deuteron.backend.report import Report, ReportTable, line_of, place_text, plural
+from deuteron.backend.report import Report, ReportTable, line_of, place_text
 from deuteron.backend.spellings import old_spellings
 from deuteron.backend.ttir import parse_tile_ir
-from deuteron.errors import Location
+from deuteron.errors import Location, counted
 from deuteron.ir.location import user_location
 from deuteron.ir.types import element_type_of, shape_of
 from deuteron.machine.cpu import CPU
@@ -70,7 +70,7 @@ class CPUReport(Report):
 
     def tables(self) -> list[ReportTable]:
         accesses = ((access.kind, access.how, access.vector, str(access.count)) for access in self.accesses)
-        kept = ((place_text(t.place), t.name, t.tile, plural(t.num_bytes, "byte"), str(t.offset)) for t in self.kept)
+        kept = ((place_text(t.place), t.name, t.tile, counted(t.num_bytes, "byte"), str(t.offset)) for t in self.kept)
         return [
             ReportTable("Resources", ("", ""), self._resources()),
             ReportTable("Vector accesses", ("", "", "vector", "instructions"), tuple(accesses)),
@@ -81,7 +81,7 @@ class CPUReport(Report):
         return (
             ("processor", self.cpu),
             ("vectors", f"{self.vector_bits} bits"),
-            ("scratch memory a thread", plural(self.scratch_bytes, "byte")),
+            ("scratch memory a thread", counted(self.scratch_bytes, "byte")),
             ("runs on", self._threads()),
         )
 

@@ -6,7 +6,7 @@ from itertools import product
 
 from xdsl.ir import Operation
 
-from deuteron.backend.report import plural
+from deuteron.errors import counted
 from deuteron.explorer.model import Bar, Iteration, Pipeline, Row
 from deuteron.explorer.pipeline.clocks import Shared
 from deuteron.explorer.pipeline.scalars import Scalars
@@ -41,7 +41,7 @@ def _execute(located: LocatedModule, size: int, program: int) -> _Recorder:
     kernel = of_kind(located.ops, FuncOp)[0]
     num_warps = located.module.attributes["ttg.num-warps"].value.data
     record = _Recorder(located, size, program)
-    worker = Worker(plural(num_warps, "warp"), num_warps, Scalars(kernel, size, program), Shared(), record)
+    worker = Worker(counted(num_warps, "warp"), num_warps, Scalars(kernel, size, program), Shared(), record)
     for _ in worker.run_block(kernel.body.block):
         pass
     return record

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from deuteron.errors import counted
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics import libdevice
 from deuteron.frontend.semantics.types import ir_type
@@ -37,7 +38,9 @@ def extern_elementwise(
     given = tuple(args) if isinstance(args, tuple | list) else (args,)
     for overload in overloads:
         if len(overload.parameters) != len(given):
-            raise ctx.error(f"'{overload.symbol}' takes {len(overload.parameters)} arguments, {NAME} got {len(given)}.")
+            raise ctx.error(
+                f"'{overload.symbol}' takes {counted(len(overload.parameters), 'argument')}, {NAME} got {len(given)}."
+            )
     return libdevice.call(ctx, function, *given)
 
 

@@ -14,6 +14,7 @@ import operator
 from collections.abc import Sequence
 
 from deuteron import language as tl
+from deuteron.errors import counted
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import broadcast_operands, broadcast_tensor, insert_dimension
 from deuteron.frontend.semantics.constant import as_tensor
@@ -63,9 +64,10 @@ def reshape(ctx: Context, input: Value, *shape: Value, can_reorder: bool = False
     x = as_tensor(ctx, input, "What is reshaped")
     wanted = check_shape(ctx, unpacked(shape))
     if math.prod(x.shape) != math.prod(wanted):
+        has = counted(math.prod(x.shape), "element")
         raise ctx.error(
-            f"Cannot reshape {list(x.shape)} with {math.prod(x.shape)} elements to {list(wanted)} with "
-            f"{math.prod(wanted)}. The number of elements stays."
+            f"Cannot reshape {list(x.shape)} with {has} to {list(wanted)} with {math.prod(wanted)}. "
+            "The number of elements stays."
         )
     if x.shape == wanted:
         return x
@@ -104,7 +106,9 @@ def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
     if not x.shape:
         items = [item for item in items if item != slice(None)]  # of a scalar all of it, as in Triton
     if sum(item is not None for item in items) > len(x.shape):
-        raise ctx.error(f"{x.type} has {len(x.shape)} dimensions, indexed with {len(items)}. Use None to insert one.")
+        raise ctx.error(
+            f"{x.type} has {counted(len(x.shape), 'dimension')}, indexed with {len(items)}. Use None to insert one."
+        )
     for axis, item in enumerate(items):
         if item is None:
             x = insert_dimension(ctx, x, axis)

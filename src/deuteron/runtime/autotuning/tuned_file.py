@@ -23,6 +23,7 @@ from typing import Any
 
 from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError, not_read
+from deuteron.json_fields import read_json
 from deuteron.whole_file import whole_file
 
 FORMAT = "deuteron-tuned"
@@ -121,7 +122,7 @@ def _choice_text(choice: Choice) -> str:
 def read_tuned(path: Path) -> Tuned:
     """The content of a file; raises UsageError for what is none."""
     try:
-        fields = json.loads(path.read_text())
+        fields = read_json(path.read_text())
     except (OSError, ValueError) as error:
         raise not_read(f"the timings '{path}'", error) from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:

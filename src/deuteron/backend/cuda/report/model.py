@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from deuteron.backend.cuda.assembler.occupancy import Occupancy
 from deuteron.backend.cuda.assembler.ptxas import Resources
 from deuteron.backend.cuda.target import WARP_SIZE
-from deuteron.backend.report import Report, ReportTable, listed, place_text, plural
-from deuteron.errors import Location
+from deuteron.backend.report import Report, ReportTable, listed, place_text
+from deuteron.errors import Location, counted
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,11 @@ class CUDAReport(Report):
     def _resources(self) -> tuple[tuple[str, str], ...]:
         used, held = self.resources, self.occupancy
         spills = f"{_bytes(used.spill_stores)} stored, {_bytes(used.spill_loads)} loaded"
-        resident = f"{plural(held.ctas, 'CTA')}, {held.warps} of {held.max_warps} warps"
+        resident = f"{counted(held.ctas, 'CTA')}, {held.warps} of {held.max_warps} warps"
         cluster = (("CTAs of a program", f"{self.num_ctas}, a cluster"),) if self.num_ctas > 1 else ()
         return (
             *cluster,
-            ("threads", f"{self.num_threads} in {plural(-(-self.num_threads // WARP_SIZE), 'warp')}"),
+            ("threads", f"{self.num_threads} in {counted(-(-self.num_threads // WARP_SIZE), 'warp')}"),
             ("registers a thread", str(used.registers)),
             ("spills a thread", spills if used.spill_bytes else "none"),
             ("stack a thread", _bytes(used.stack_bytes)),
@@ -184,8 +184,8 @@ def _dot_row(dot: Dot) -> tuple[str, ...]:
 
 
 def _buffers(load: PipelinedLoad) -> str:
-    return f"{plural(load.buffers, 'buffer')} of {_bytes(load.num_bytes)}"
+    return f"{counted(load.buffers, 'buffer')} of {_bytes(load.num_bytes)}"
 
 
 def _bytes(count: int) -> str:
-    return plural(count, "byte")
+    return counted(count, "byte")
