@@ -117,3 +117,19 @@ def test_a_copy_that_a_condition_begins_is_in_flight_after_the_loop():
     loop.outside.insert(ReturnOp())
     with pytest.raises(IRError, match="what a copy in flight writes"):
         check_copies(ModuleOp([loop.func]))
+
+
+def test_what_copies_may_be_under_way_is_followed_once(monkeypatch):
+    followed, body = [], HazardAnalysis._body
+
+    def counted(analysis, loop, pending):
+        followed.append(len(pending))
+        return body(analysis, loop, pending)
+
+    monkeypatch.setattr(HazardAnalysis, "_body", counted)
+    loop = Loop(20)
+    loop.wait(18)
+    loop.read(loop.used)
+    loop.copy(loop.freed)
+    loop.waiting()
+    assert max(followed) > 50 and sum(followed) < 4 * max(followed)

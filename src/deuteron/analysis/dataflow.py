@@ -3,10 +3,11 @@
     store %b                             {store}
     scf.if %c { load %b } else { }       {store, load}       the facts of both branches hold after it
     scf.for ... {                        {store, load, copy} an iteration may begin with what one has ended with:
-      copy %b                                                repeated until nothing is added
+      copy %b                                                repeated for what is new until nothing is
     }
 
-What an op makes of the facts before it, and how they are called in the next iteration of a loop, the analysis says.
+What an op makes of the facts before it, and how they are called in the next iteration of a loop, the analysis says. It
+makes of some and others together what it makes of each: with 40 stages there are 1,600 facts, found 40 at a time.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ class Forward(ABC, Generic[Fact]):
 
     def _stable(self, loop: Loop, facts: frozenset[Fact]) -> frozenset[Fact]:
         """What an iteration may begin with, where the first one begins with these facts."""
-        while not (following := self._carried(loop, self._body(loop, facts))) <= facts:
-            facts |= following
+        new = facts
+        while new := self._carried(loop, self._body(loop, new)) - facts:
+            facts |= new
         return facts
 
     def _body(self, loop: Loop, facts: frozenset[Fact]) -> frozenset[Fact]:

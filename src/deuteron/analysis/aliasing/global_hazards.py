@@ -124,6 +124,12 @@ class GlobalHazards(Forward[Access]):
             self._settled[loop, count] = pending
         return self._carried(loop, self._at_end(loop, pending))
 
+    def _stable(self, loop: Loop, facts: Pending) -> Pending:
+        """All that is pending each time: barriers are placed on the way, also where there is too much of it."""
+        while not (following := self._carried(loop, self._body(loop, facts))) <= facts:
+            facts |= following
+        return facts
+
     def _carried(self, loop: Loop, pending: Pending) -> Pending:
         """The accesses of a loop were in an earlier iteration now, or it is over."""
         return frozenset(

@@ -62,7 +62,13 @@ def renamed_after(accesses: Iterable[Indexed], loop: Operation) -> frozenset[Ind
 
 
 def _renamed(accesses: Iterable[Indexed], rename: Callable[[BufferIndex], BufferIndex | None]) -> frozenset[Indexed]:
-    return frozenset(one if one.index is None else replace(one, index=rename(one.index)) for one in accesses)
+    names: dict[BufferIndex | None, BufferIndex | None] = {None: None}
+    for one in accesses:
+        if one.index not in names:
+            names[one.index] = rename(one.index)
+    return frozenset(
+        one if names[one.index] == one.index else replace(one, index=names[one.index]) for one in accesses
+    )
 
 
 def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:
