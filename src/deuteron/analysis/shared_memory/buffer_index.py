@@ -66,9 +66,7 @@ def _renamed(accesses: Iterable[Indexed], rename: Callable[[BufferIndex], Buffer
     for one in accesses:
         if one.index not in names:
             names[one.index] = rename(one.index)
-    return frozenset(
-        one if names[one.index] == one.index else replace(one, index=names[one.index]) for one in accesses
-    )
+    return frozenset(one if names[one.index] == one.index else replace(one, index=names[one.index]) for one in accesses)
 
 
 def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:
