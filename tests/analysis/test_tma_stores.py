@@ -9,6 +9,7 @@ from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorStoreOp
 from deuteron.ir.tt.function import functions_in
+from deuteron.machine.tile import TileConfig
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes
 
@@ -36,6 +37,6 @@ def blocks(out, n, STEP: tl.constexpr, FACTOR: tl.constexpr):
 def test_blocks_of_iterations(step, factor, waits):
     types = {"out": "*i32", "n": "i32", "STEP": "constexpr", "FACTOR": "constexpr"}
     module = lower_function(blocks, types, {"STEP": step, "FACTOR": factor}, {})
-    run_passes(module, tile_passes(tma_bytes=1 << 16))
+    run_passes(module, tile_passes(TileConfig(tma_bytes=1 << 16)))
     (func,), stores = functions_in(module), nested_ops(module, DescriptorStoreOp)
     assert stores_that_wait(func, stores) == (stores if waits else [])

@@ -43,6 +43,7 @@ from deuteron.ir.types import (
     pointee_of,
     shape_of,
 )
+from deuteron.machine.tile import TILES_OF_CPU, TILES_OF_GPU
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes
 from tests.fuzz.case import Case
@@ -53,9 +54,9 @@ _AROUND = (scf.ForOp, scf.WhileOp, scf.IfOp)
 
 def difference_of_claims(case: Case, module: Any) -> str | None:
     """What is wrong with what is said of the values of a program, after the passes of a CPU and those of a GPU."""
-    for loads_ahead in (False, True):
+    for config in (TILES_OF_CPU, TILES_OF_GPU):
         compiled = module.clone()
-        run_passes(compiled, tile_passes(loads_ahead=loads_ahead, has_ptx=loads_ahead), verifies_each=False)
+        run_passes(compiled, tile_passes(config), verifies_each=False)
         problem = _problem_of(case, compiled)
         if problem:
             return problem

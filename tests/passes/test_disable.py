@@ -1,5 +1,7 @@
 """Passes that are left out of a compile: what remains is right, and another kernel to the cache."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
 from deuteron.errors import UsageError
 from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.tile import TILES_OF_CPU
 from deuteron.passes.by_name import known_passes
 from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.optimisation import Optimisation
@@ -102,7 +105,7 @@ def test_every_pass_is_in_a_pipeline(capability):
     """On every machine: one that lacks what a pass makes use of is left as it is."""
     passes = [
         *tile_passes(),
-        *tile_passes(loads_ahead=False, has_ptx=False, debug=False, groups_programs=True),
+        *tile_passes(replace(TILES_OF_CPU, groups_programs=True), debug=False),
         *gpu_passes(GPUConfig(architecture(capability).machine)),
     ]
     assert {one.name for one in passes} == set(known_passes())

@@ -6,6 +6,7 @@
 
 gpu.py      GPU, GPUConfig        numbers, and capabilities that a GPU has or has not
 cpu.py      CPU                   the same of a CPU, which LLVM knows
+tile.py     TileConfig            what passes on tile IR get, which know of both
 matrix.py   MatrixUnit            instructions that multiply matrices
 
 Backends fill descriptions in (`backend/cuda/target.py`, `backend/cpu/target.py`); passes, analyses and cost models ask

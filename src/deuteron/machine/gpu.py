@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
+from deuteron.machine.tile import TileConfig
 
 USUAL_REGISTERS = 255  # of 32 bits, of a thread: the most on every GPU here
 
@@ -136,6 +137,12 @@ class GPUConfig:
     def num_threads(self) -> int:
         """Of a CTA."""
         return self.num_warps * self.machine.warp_size
+
+    @property
+    def tile(self) -> TileConfig:
+        """What the passes on tile IR get."""
+        wgmma = self.machine.wgmma
+        return TileConfig(self.machine.tma_bytes, split_rows=wgmma and wgmma.rows, num_threads=self.num_threads)
 
     def resident_ctas(self, shared_bytes: int) -> int:
         """How many CTAs that need so much shared memory a multiprocessor has room for, as far as that says; 0: none."""

@@ -24,6 +24,7 @@ from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
 from deuteron.ir.text import parse_module
 from deuteron.language.functions.function import Function
+from deuteron.machine.tile import TILES_OF_CPU
 from deuteron.options import CPUOptions
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes
@@ -64,7 +65,7 @@ def tile_ir(kernel: Callable, args: Sequence, constexprs: dict):
     function = kernel if isinstance(kernel, Function) else Function(kernel)
     names = [name for name in function.signature.parameters if name not in constexprs]
     module = lower_function(function, dict(zip(names, map(_type_of, args), strict=True)), constexprs, {})
-    run_passes(module, tile_passes(loads_ahead=False, has_ptx=False))
+    run_passes(module, tile_passes(TILES_OF_CPU))
     return module
 
 

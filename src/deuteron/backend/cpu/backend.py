@@ -9,6 +9,7 @@ xDSL and LLVM are imported when a stage runs: a kernel out of the cache is launc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def _pipelines(options: CPUOptions) -> dict[str, list[ModulePass]]:
+    from deuteron.machine.tile import TILES_OF_CPU
     from deuteron.passes.tile import tile_passes
 
-    return {
-        "tile": tile_passes(loads_ahead=False, has_ptx=False, debug=options.debug, groups_programs=not options.check)
-    }
+    config = replace(TILES_OF_CPU, groups_programs=not options.check)
+    return {"tile": tile_passes(config, options.debug)}
 
 
 def _optimise_tile_ir(module: Any, unit: Unit) -> Made:

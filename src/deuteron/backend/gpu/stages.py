@@ -28,10 +28,7 @@ def gpu_pipelines(config: GPUConfig, debug: bool) -> dict[str, list[ModulePass]]
     from deuteron.passes.gpu import gpu_passes, memory_passes
     from deuteron.passes.tile import tile_passes
 
-    machine = config.machine
-    split_rows = machine.wgmma and machine.wgmma.rows
-    tile = tile_passes(machine.tma_bytes, split_rows=split_rows, threads=config.num_threads, debug=debug)
-    return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
+    return {"tile": tile_passes(config.tile, debug), "gpu": gpu_passes(config), "memory": memory_passes()}
 
 
 def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:

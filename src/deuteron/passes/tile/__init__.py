@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from deuteron.machine.tile import TILES_OF_GPU, TileConfig
 from deuteron.passes.tile.add_constants_last import AddConstantsLast
 from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
@@ -30,23 +31,10 @@ from deuteron.passes.tile.unroll_short_loops import UnrollShortLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
-def tile_passes(
-    tma_bytes: int = 0,
-    loads_ahead: bool = True,
-    has_ptx: bool = True,
-    split_rows: int | None = 1,
-    threads: int = 128,
-    debug: bool = True,
-    groups_programs: bool = False,
-) -> list[ModulePass]:
+def tile_passes(config: TileConfig = TILES_OF_GPU, debug: bool = True) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
-    `tma_bytes`: the largest block of a tensor that the target copies by itself. `loads_ahead`: whether it loads for
-    later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
-    whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
-    masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
-    paged decode, of 16 rows, took 1 % more time for the second loop to begin. `threads`: of a program. `debug`: whether
-    assertions count. `groups_programs`: whether a processor runs neighbouring programs one after the other.
+    `debug`: whether assertions count.
     """
     return [
         # First: no pass has to mind what nobody checks.
@@ -64,13 +52,13 @@ def tile_passes(
         # Before everything that makes addresses and masks cheap.
         RewriteBlockPointers(),
         # Before everything that makes addresses and masks cheap.
-        RewriteDescriptorsToPointers(tma_bytes),
+        RewriteDescriptorsToPointers(config.tma_bytes),
         # Before folding: no other pass knows scaled dots.
         DecomposeScaledDots(),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.
-        UnrollShortLoops(threads) if loads_ahead else UnrollAccumulations(),
+        UnrollShortLoops(config.num_threads) if config.loads_ahead else UnrollAccumulations(),
         # As above. After it: what asks to be unrolled is left to it.
         UnrollLoops(),
         # After unrolling: of known bounds it makes one loop.
@@ -78,13 +66,13 @@ def tile_passes(
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.
         EliminateDeadCode(),
         # After dead code: what is not run may be anything. Before the rest, for which it is arithmetic.
-        *([] if has_ptx else [TranslateAssembly()]),
+        *([] if config.has_ptx else [TranslateAssembly()]),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        *(branch_passes(split_rows, threads) if loads_ahead else []),
+        *(branch_passes(config) if config.loads_ahead else []),
         Combine(),
         # After combining: an address is one sum. Before hoisting: what it repeats does not change in a loop.
-        *([GroupPrograms()] if groups_programs else []),
+        *([GroupPrograms()] if config.groups_programs else []),
         # After everything that makes ops in a loop.
         HoistInvariants(),
         # After hoisting: a sum that does not change stays one. Before equal sums are merged.
@@ -96,7 +84,7 @@ def tile_passes(
     ]
 
 
-def branch_passes(split_rows: int | None, threads: int) -> list[ModulePass]:
+def branch_passes(config: TileConfig) -> list[ModulePass]:
     """Those that leave fewer branches around loads, and fewer masks in loops."""
     unswitch = [
         UnswitchLoops(),
@@ -112,9 +100,9 @@ def branch_passes(split_rows: int | None, threads: int) -> list[ModulePass]:
         *unswitch,
         *unswitch,
         # After unswitching: masks that one branch has are there by themselves. After equal masks are one value.
-        *([SplitLoops(split_rows)] if split_rows is not None else []),
+        *([SplitLoops(config.split_rows)] if config.split_rows is not None else []),
         # After branches are merged, which would merge these again.
-        SplitPrograms(threads),
+        SplitPrograms(config.num_threads),
         # After both: masks of whole tiles are constants.
         Fold(),
     ]
