@@ -11,7 +11,7 @@ from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, rounded, to_memory
-from deuteron.backend.cpu.plan.marks import is_only_multiplied
+from deuteron.backend.cpu.plan.products.marks import is_only_multiplied
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math import conversions

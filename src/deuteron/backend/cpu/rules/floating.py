@@ -16,7 +16,7 @@ from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.math import functions
 from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.memory.formats import rounded
-from deuteron.backend.cpu.plan.marks import is_only_multiplied
+from deuteron.backend.cpu.plan.products.marks import is_only_multiplied
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.functions import precise_divide

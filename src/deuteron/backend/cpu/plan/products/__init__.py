@@ -5,6 +5,7 @@ Operands      operand_layout.py  how copies lie;  pack_in_place.py  packed by th
               direct.py  not copied, as arguments have them (distances.py);  reuse.py  packed once for many programs
 Sums          begin_sums.py  not cleared;  needed_sums.py, needed_depth.py  what masks leave of them
               few_rows.py  of few rows they are computed before the loop, from memory
+              single_rows.py  of one row, as B is computed
 
 What the planned products become is in `backend/cpu/products`.
 """
