@@ -13,6 +13,12 @@ import deuteron.language as tl
 X = np.zeros(1 << 14, np.float32)
 
 
+@pytest.fixture(autouse=True)
+def one_iteration(monkeypatch):
+    """Two are counted in pipelining/test_alternate_registers.py."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "alternate-registers")
+
+
 @deuteron.jit
 def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     i = tl.arange(0, N)
@@ -73,7 +79,7 @@ def test_iterations_that_load_little_become_one(kind, size, taps, num_warps, loa
 
 
 def loads_in_loops(text):
-    """How many loads each loop of a ttir has."""
+    """How many loads each loop of a ttgir has."""
     return [len(re.findall('"tt.load"', body)) for body in re.findall(r'"scf.for".*?"scf.yield"', text, re.DOTALL)]
 
 
@@ -83,4 +89,46 @@ def test_the_same_sums(rng, n):
     compiled = emulate(kernel, x, o, n, KIND="of n", N=256, K=1, num_warps=4)
     expected = sum((x[k * 64 : k * 64 + 256].astype(float) for k in range(n)), np.zeros(256))
     np.testing.assert_allclose(o, expected, rtol=1e-5, atol=1e-5)
-    assert generic_asm(compiled, "ttgir").count('"scf.for"') == 2
+    assert generic_asm(compiled, "ttgir").count('"scf.for"') == 1  # the rest comes before it
+
+
+@deuteron.jit
+def steps(x, o, first, n, STEP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), tl.float32)
+    for k in range(first, n, STEP):
+        total = total * 0.5 + tl.load(x + (k - first) + i)
+    tl.store(o + i, total)
+
+
+@pytest.mark.parametrize("step", [1, 3, 64])
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 64, 65, 191, 192, 320])
+@pytest.mark.parametrize("end", [700, (1 << 31) - 1])
+def test_what_is_left_over_comes_first(rng, step, length, end):
+    """Also where the index after the last one wraps, and where the last step goes beyond the end."""
+    x, o = rng.standard_normal(512).astype(np.float32), np.zeros(128, np.float32)
+    emulate(steps, x, o, end - length, end, STEP=step, N=128, num_warps=4)
+    total = np.zeros(128)
+    for k in range(0, length, step):
+        total = total * 0.5 + x[k : k + 128]
+    np.testing.assert_allclose(o, total, rtol=1e-4, atol=1e-5)
+
+
+def test_much_that_is_computed_is_a_loop_at_the_end():
+    counts = [
+        generic_asm(compile_for("cuda:90", sums, X, X, 100, N=512, LONG=long, num_warps=4), "ttgir").count('"scf.for"')
+        for long in (False, True)
+    ]
+    assert counts == [1, 2]
+
+
+@deuteron.jit
+def sums(x, o, n, N: tl.constexpr, LONG: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), tl.float32)
+    for k in range(n):
+        v = tl.load(x + k * 64 + i)
+        for _ in tl.static_range(8 if LONG else 0):
+            v = v * 0.5 + total
+        total += v
+    tl.store(o + i, total)

@@ -46,6 +46,7 @@ from deuteron.passes.gpu.operands.transpose_dots import TransposeDots
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.operands.widen_sums import WidenSums
 from deuteron.passes.gpu.order_programs import OrderPrograms
+from deuteron.passes.gpu.pipelining.alternate_registers import AlternateRegisters
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.reread_backwards import RereadBackwards
@@ -113,6 +114,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         PipelineLoads(config),
         # After it: the pointers of the iteration itself, which nobody reads any more.
         EliminateDeadCode(),
+        # After dead code: of two iterations each has what it needs. Before memory: nothing in them exchanges.
+        AlternateRegisters(config),
         # After loads are pipelined: what is copied ahead stays in its slot until the next iteration.
         DelayDots(config),
         # After loads are pipelined: what was not copied ahead is copied where it is.

@@ -40,7 +40,7 @@ def unroll(loop: scf.ForOp, factor: int) -> None:
     """Make one of so many iterations, and a loop of the rest after it."""
     b = Builder.before(loop)
     middle, step = _groups(b, loop, factor)
-    groups = b.insert(scf.ForOp(loop.lb, middle, step, loop.iter_args, _group_body(loop, factor)))
+    groups = b.insert(scf.ForOp(loop.lb, middle, step, loop.iter_args, group_body(loop, factor)))
     groups.attributes.update(loop.attributes)
     rest = loop.clone()
     rest.operands = [middle, loop.ub, loop.step, *groups.results]
@@ -60,7 +60,7 @@ def _groups(b: Builder, loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValu
     return b.value(SelectOp(fits, b.value(arith.SubiOp(end, rest)), loop.lb)), step
 
 
-def _group_body(loop: scf.ForOp, factor: int) -> Region:
+def group_body(loop: scf.ForOp, factor: int) -> Region:
     """The body, `factor` times, each with what the one before it yields."""
     old = loop.body.block
     block = Block(arg_types=old.arg_types)

@@ -12,6 +12,12 @@ X = aligned(np.zeros(1 << 14, np.float32))
 INDEX = aligned(np.zeros(1 << 14, np.int32))
 
 
+@pytest.fixture(autouse=True)
+def one_iteration(monkeypatch):
+    """Two are counted in test_alternate_registers.py."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "alternate-registers")
+
+
 @deuteron.jit
 def variant(x, y, out, index, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, BLOCK)

@@ -91,7 +91,7 @@ def _of_all_together(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAna
     tiles = [load for load in loads if is_tile(load.result.type)]
     if _has_more_masks(tiles, loop, info):
         return f"an iteration has more than {MOST_MASKS} of single words whose masks stay, or are several"
-    if any(_is_at_quotients(load, loop) and _num_narrow(load, info) > 1 for load in tiles):
+    if any(_is_at_quotients(load, loop) and num_narrow(load, info) > 1 for load in tiles):
         return "single words are loaded at quotients, which are computed in the loop"
     return None
 
@@ -105,7 +105,7 @@ def _has_more_masks(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAnal
     counted = [load for load in masked if load.mask not in changing or len(changing) > 1]
     if sum(layout_of(load.result.type).in_size(REGISTER) for load in counted) <= MOST_MASKS:
         return False
-    return sum(_num_narrow(load, info) for load in counted) > MOST_MASKS
+    return sum(num_narrow(load, info) for load in counted) > MOST_MASKS
 
 
 def _is_at_quotients(load: LoadOp, loop: scf.ForOp) -> bool:
@@ -123,11 +123,11 @@ def _is_quotient(op: Operation) -> bool:
     return isinstance(op, QUOTIENTS) and constant_value(op.rhs) is None
 
 
-def _num_narrow(load: LoadOp, info: AxisInfoAnalysis) -> int:
+def num_narrow(load: LoadOp, info: AxisInfoAnalysis, most_bytes: int = NARROW_BYTES) -> int:
     """Of a load's accesses by a thread, all of which have the same width."""
     size = byte_width_of(load.result.type)
     accesses = access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of(load.mask), size)
-    return len(accesses) if size * len(accesses[0]) <= NARROW_BYTES else 0
+    return len(accesses) if size * len(accesses[0]) <= most_bytes else 0
 
 
 class _Order:

@@ -24,8 +24,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
+from deuteron.ir.arith import AHEAD
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.passes.carried_values import carry, new_argument
@@ -50,7 +52,7 @@ def _prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], distance: int) -> scf.Fo
     for number in range(distance):
         iteration = Iteration.of(before, loop, number)
         values = ahead.clone_before(before, loop, number, iteration.index, carried)
-        first += _load(before, loads, values, iteration.runs)
+        first += masked_loads(before, loads, values, iteration.runs)
         carried = ahead.following(values)
         before.location = loop.location
     entering, carried = [*carried, *first], ahead.new_arguments(loop)
@@ -58,13 +60,16 @@ def _prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], distance: int) -> scf.Fo
     top = Builder.before(loop.body.block.first_op)
     iteration, runs = lead_of(loop, before, top, distance)
     values = ahead.clone_inside(top, iteration, carried)
-    following = _load(top, loads, values, runs)
+    following = masked_loads(top, loads, values, runs)
+    for value in following:
+        value.owner.attributes[AHEAD] = UnitAttr()
     for load, tile in zip(loads, tiles, strict=False):
         replace(load, [tile])
     return carry(loop, entering, [*ahead.following(values), *tiles[len(loads) :], *following])
 
 
-def _load(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | None) -> list[SSAValue]:
+def masked_loads(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | None) -> list[SSAValue]:
+    """What loads give in an iteration; where it does not run, nothing is loaded."""
     tiles = []
     for load in loads:
         b.location = load.location

@@ -20,7 +20,7 @@ from deuteron.analysis.shared_memory.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
@@ -118,9 +118,11 @@ def fed_to_dots(op: Operation) -> set[SSAValue]:
     return found
 
 
-def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
-    """Pointers and mask of a load in an iteration; where it does not run, nothing is loaded."""
-    pointer, mask = values.of(load.ptr), values.of(load.mask) if load.mask is not None else None
+def masked(
+    b: Builder, access: LoadOp | StoreOp, values: Values, runs: SSAValue | None
+) -> tuple[SSAValue, SSAValue | None]:
+    """Pointers and mask of an access in an iteration; where it does not run, nothing is loaded or stored."""
+    pointer, mask = values.of(access.ptr), values.of(access.mask) if access.mask is not None else None
     if runs is None:
         return pointer, mask
     type = with_element_type(pointer.type, i1)

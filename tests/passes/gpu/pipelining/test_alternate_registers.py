@@ -1,0 +1,91 @@
+"""Two iterations of loops that load ahead are one, so that what they load is in registers in turns."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, emulate
+from ir_text import generic_asm
+
+import deuteron
+import deuteron.language as tl
+
+X = aligned(np.zeros(1 << 14, np.float32))
+INDEX = aligned(np.zeros(1 << 14, np.int32))
+HALVES = aligned(np.zeros(1 << 14, np.float16))
+
+
+@deuteron.jit
+def kernel(x, index, o, first, n, stride, STEP: tl.constexpr, N: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), tl.float32)
+    last = tl.zeros((N,), tl.float32)
+    for k in tl.range(first, n, STEP, loop_unroll_factor=1):
+        row = tl.load(index + k) if CASE == "index" else k
+        v = tl.load(x + row * stride + i, mask=i < stride, other=0.0).to(tl.float32)
+        if CASE == "reduction":
+            total += tl.sum(v * i, 0) * v
+        total = total * 0.5 + v
+        last = v + k
+        if CASE == "stores":
+            tl.store(o + k * stride + i, total, mask=i < stride)
+    if CASE != "stores":
+        tl.store(o + i, total)
+        tl.store(o + N + i, last)
+
+
+def copies(case, *, first=0, n=100, step=1, size=128, x=X, num_warps=4):
+    """How often the body of the loop is there."""
+    compiled = compile_for(
+        "cuda:90", kernel, x, INDEX, X, first, n, 100, STEP=step, N=size, CASE=case, num_warps=num_warps
+    )
+    loop = generic_asm(compiled, "ttgir").split('"scf.for"')[1].split('"scf.yield"')[0]
+    return loop.count('"arith.mulf"')
+
+
+@pytest.mark.parametrize("case", ["plain", "stores", "index"])
+def test_two_iterations_are_one(case):
+    assert copies(case) == 2
+
+
+def test_much_is_loaded_at_once():
+    assert copies("plain", size=2048) == 2  # 16 registers
+    assert copies("plain", size=4096) == 1
+    assert copies("plain", size=1024, x=HALVES[1:]) == 2  # eight halves, each by itself
+    assert copies("plain", size=2048, x=HALVES[1:]) == 1
+
+
+@pytest.mark.parametrize("case", ["plain", "stores", "index"])
+@pytest.mark.parametrize(
+    ("first", "n", "step"), [(0, 0, 1), (0, 1, 1), (0, 2, 1), (0, 7, 1), (3, 9, 1), (0, 7, 3), (1, 9, 2), (5, 3, 1)]
+)
+def test_the_same_results(rng, case, first, n, step):
+    stride, size = 100, 128
+    x, index = rng.standard_normal((10, stride)).astype(np.float32), rng.integers(0, 10, 16).astype(np.int32)
+    o = np.full((10, stride), 7, np.float32)
+    emulate(kernel, x, index, o, first, n, stride, STEP=step, N=size, CASE=case, num_warps=4)
+    total, last, stored = np.zeros(size), np.zeros(size), np.full((10, stride), 7.0)
+    for k in range(first, n, step):
+        v = np.zeros(size)
+        v[:stride] = x[index[k] if case == "index" else k]
+        total, last = total * 0.5 + v, v + k
+        if case == "stores":
+            stored[k] = total[:stride]
+    if case != "stores":
+        stored.ravel()[: 2 * size] = np.concatenate([total, last])
+    np.testing.assert_allclose(o, stored, rtol=1e-5, atol=1e-5)
+
+
+def test_an_end_near_the_largest_number(rng):
+    """The index after the last one wraps."""
+    most = (1 << 31) - 1
+    x, o = rng.standard_normal(256).astype(np.float32), np.zeros(256, np.float32)
+    emulate(at_the_end, x, o, most - 5, most, N=128, num_warps=4)
+    np.testing.assert_allclose(o[:128], sum(x[k : k + 128].astype(float) for k in (0, 3)), rtol=1e-5, atol=1e-5)
+
+
+@deuteron.jit
+def at_the_end(x, o, first, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros((N,), tl.float32)
+    for k in tl.range(first, n, 3, loop_unroll_factor=1):
+        total += tl.load(x + (k - first) + i)
+    tl.store(o + i, total)
