@@ -166,7 +166,7 @@ def _iteration(
     b.emit(f"{total} = {total} * {alpha} + tl.sum({p}, 1)")
     if not is_early:
         b.emit(f"{v} = {values}")
-    given = f"{p}.to(tl.{names.dtype})"
+    given = _narrow(b, names, p, total)
     ways = (
         f"{acc} = tl.dot({given}, {v}, {acc} * {alpha}[:, None])",
         f"{acc} = {acc} * {alpha}[:, None]\n{{}}{acc} = tl.dot({given}, {v}, {acc})",
@@ -175,6 +175,26 @@ def _iteration(
     )
     b.emit(b.rng.choice(ways).format("    " * b.depth))
     b.emit(f"{best} = {higher}")
+
+
+def _narrow(b: Builder, names: _Names, p: str, total: str) -> str:
+    """The operand beside the values, which something else in the iteration needs too at times."""
+    given = f"{p}.to(tl.{names.dtype})"
+    if b.chance(0.7):
+        return given
+    narrow = b.name("p")
+    b.emit(f"{narrow} = {given}")
+    if b.chance(0.3):
+        b.emit(f"{total} += tl.sum({narrow}.to(tl.float32), 1)")
+        return narrow
+    scores_left = b.array(names.dtype, names.m * b.programs * names.length, "poison", prefix="out")
+    store = f"tl.store({scores_left} + {names.rows}[:, None] * {names.length} + {names.keys}[None, :], {narrow})"
+    if b.chance(0.3):
+        with b.block(f"if {names.flag} == 1:"):
+            b.emit(store)
+    else:
+        b.emit(store)
+    return narrow
 
 
 def _mask(b: Builder, names: _Names, s: str) -> None:
