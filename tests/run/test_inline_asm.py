@@ -250,6 +250,35 @@ def test_floats_of_four_bits(poisoned, has_four_bits):
 
 
 @triton.jit
+def six_bits_kernel(x_ptr, codes_ptr, pairs_ptr, ENCODE: tl.constexpr, DECODE: tl.constexpr, N: tl.constexpr):
+    """Two floats in a register of 16 bits, the second one in its lower half; then two halves."""
+    at = tl.arange(0, N)
+    low, high = tl.load(x_ptr + 2 * at), tl.load(x_ptr + 2 * at + 1)
+    codes = tl.inline_asm_elementwise(ENCODE, "=h,f,f", [high, low], dtype=tl.int16, is_pure=True, pack=1)
+    tl.store(codes_ptr + at, codes)
+    padded = codes | tl.full([N], 0x40, tl.int16)  # above the six bits, which nobody reads
+    tl.store(pairs_ptr + at, tl.inline_asm_elementwise(DECODE, "=r,h", [padded], tl.int32, is_pure=True, pack=1))
+
+
+@pytest.mark.parametrize("format", ["e2m3", "e3m2"])
+def test_floats_of_six_bits(format, poisoned, has_four_bits):
+    """Every number, the middle between two, which is a tie, and its neighbours."""
+    type = getattr(ml_dtypes, f"float6_{format}fn")
+    numbers = np.arange(32, dtype=np.uint8).view(type).astype(np.float32)
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    beside = [np.nextafter(middles, np.float32(to)) for to in (0, 100)]
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e-40, -1e30, numbers[-1] * 1.04, 0], np.float32)
+    x = np.concatenate([numbers, middles, *beside, -numbers, -middles, *-np.array(beside), special])
+    x = np.resize(x, 512)
+    codes, pairs = poisoned("int16", 256), poisoned("int32", 256)
+    encode, decode = f"cvt.rn.satfinite.{format}x2.f32 $0, $1, $2;", f"cvt.rn.f16x2.{format}x2 $0, $1;"
+    six_bits_kernel[(1,)](x, codes, pairs, encode, decode, 256)
+    floats = np.where(np.isnan(x), numbers[-1], np.clip(x, -numbers[-1], numbers[-1])).astype(type)
+    np.testing.assert_array_equal(codes.view(np.uint8), floats.view(np.uint8))
+    np.testing.assert_array_equal(pairs.view(np.uint16), floats.astype(np.float16).view(np.uint16))
+
+
+@triton.jit
 def bytes_kernel(x_ptr, y_ptr, sum_ptr, wide_ptr, M: tl.constexpr, N: tl.constexpr):
     """Four bytes in a register and four floats in four, of tiles of two dimensions and a row; two results."""
     rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]

@@ -82,13 +82,20 @@ def to_tf32(x: np.ndarray, mode: str) -> np.ndarray:
     return np.where(np.isfinite(x), rounded, np.where(np.isnan(x), np.uint32(0x7FFFFFFF), bits))
 
 
-# Floats of eight and of four bits: exponent and mantissa bits, bias, the largest number.
-_SMALL = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0), "e2m1": (2, 1, 1, 6.0)}
+# Floats of eight, six and four bits: exponent and mantissa bits, bias, the largest number.
+_SMALL = {
+    "e4m3": (4, 3, 7, 448.0),
+    "e5m2": (5, 2, 15, 57344.0),
+    "e2m3": (2, 3, 1, 7.5),
+    "e3m2": (3, 2, 3, 28.0),
+    "e2m1": (2, 1, 1, 6.0),
+}
+_WITH_NAN = ("e4m3", "e5m2")
 
 
 @cache
 def small_values(format: str) -> np.ndarray:
-    """The float32 value of each bit pattern, of which there are 256 or 16."""
+    """The float32 value of each bit pattern, of which there are 256, 64 or 16."""
     exponent_bits, mantissa_bits, bias, largest = _SMALL[format]
     codes = np.arange(1 << exponent_bits + mantissa_bits)
     exponent, fraction = codes >> mantissa_bits, codes & (1 << mantissa_bits) - 1
@@ -101,13 +108,14 @@ def small_values(format: str) -> np.ndarray:
 
 
 def decode_small(bits: np.ndarray, format: str) -> np.ndarray:
-    return small_values(format)[bits]
+    values = small_values(format)
+    return values[bits & len(values) - 1]
 
 
 def encode_small(x: np.ndarray, format: str) -> np.ndarray:
     """Nearest value, ties to even; what is too large (infinity included) becomes the largest finite.
 
-    NaN becomes 0x7f with its sign, or the largest number of e2m1, which has none.
+    NaN becomes 0x7f with its sign, or the largest number where there is none.
     """
     values = small_values(format)
     half = len(values) // 2
@@ -118,5 +126,5 @@ def encode_small(x: np.ndarray, format: str) -> np.ndarray:
     twice = 2 * magnitude - (low + high)
     takes_high = (twice > 0) | ((twice == 0) & (above % 2 == 0))
     code = np.where(np.isnan(x), half - 1, np.where(takes_high, above, above - 1))
-    has_sign = np.signbit(x) & ~(np.isnan(x) & (format == "e2m1"))
+    has_sign = np.signbit(x) & ~(np.isnan(x) & (format not in _WITH_NAN))
     return (code + np.where(has_sign, half, 0)).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""cvt: between integers, floats, halves, bf16, floats of eight and four bits and tf32, with every rounding.
+"""cvt: between integers, floats, halves, bf16, floats of eight, six and four bits and tf32, with every rounding.
 
 cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, NaN gives 0
 cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
@@ -32,8 +32,8 @@ RULES = Rules()
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _TO_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-# Pairs of floats of eight and four bits, by the register that holds one; of others the bits of the largest number.
-_SMALL_PAIRS = {"e4m3x2": "b16", "e5m2x2": "b16", "e2m1x2": "b8"}
+# Pairs of floats of eight bits and fewer, by the register that holds one; of others the bits of the largest number.
+_SMALL_PAIRS = {"e4m3x2": "b16", "e5m2x2": "b16", "e2m3x2": "b16", "e3m2x2": "b16", "e2m1x2": "b8"}
 _LARGEST = {"f16x2": 0x7BFF, "bf16x2": 0x7F7F}
 _ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
 

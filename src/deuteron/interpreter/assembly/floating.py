@@ -15,12 +15,12 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
 from deuteron.interpreter.assembly import control
-from deuteron.interpreter.assembly.four_bits import from_e2m1, to_e2m1
 from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare, flushed
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
+from deuteron.interpreter.assembly.small_floats import SMALL_FLOATS, SmallFloat, decoded, encoded
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
 from deuteron.ir.tt.convert import FpToFpOp, PreciseDivFOp, PreciseSqrtOp, RoundingMode
-from deuteron.ir.types import bf16, bit_width_of, f8e4m3, f8e5m2, f16, f32, f64, i8, i32
+from deuteron.ir.types import bf16, bit_width_of, f8e4m3, f8e5m2, f16, f32, f64, i32
 from deuteron.ptx.syntax import Operand
 
 Emit = Callable[..., SSAValue]
@@ -122,13 +122,13 @@ def narrowed(r: Registers, x: SSAValue, type: Attribute, rounding: RoundingMode 
 
 def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     *rest, target, source = modifiers
-    is_pair = target in (*PAIRS, *_FP8, "e2m1x2") and source == "f32"
+    is_pair = target in (*PAIRS, *_FP8, *SMALL_FLOATS) and source == "f32"
     if len(operands) != (3 if is_pair else 2):
         raise r.refusal(f"{len(operands)} operands")
-    if target == "e2m1x2":
-        _convert_to_e2m1(r, rest, source, operands)
-    elif source == "e2m1x2":
-        _convert_from_e2m1(r, rest, target, operands)
+    if target in SMALL_FLOATS:
+        _convert_to_small(r, [*rest, source], SMALL_FLOATS[target], operands)
+    elif source in SMALL_FLOATS:
+        _convert_from_small(r, [*rest, target], SMALL_FLOATS[source], operands)
     elif target in (*PAIRS, *_FP8):
         _convert_pair(r, rest, target, source, operands)
     elif target == "tf32":
@@ -270,19 +270,20 @@ def _convert_pair(r: Registers, rest: list[str], target: str, source: str, opera
     r.write_parts(operands[0], [narrowed(r, x, TYPES[PAIRS[target]], mode) for x in values], target)
 
 
-def _convert_to_e2m1(r: Registers, rest: list[str], source: str, operands: Sequence[Operand]) -> None:
-    """Two floats into a byte, the first into its upper half."""
-    r.only([*rest, source], "rn", "satfinite", "f32")
-    high, low = (to_e2m1(r, r.read(operand, "f32")) for operand in operands[1:])
-    r.write(operands[0], r.op(arith.OrIOp, r.op(arith.ShLIOp, high, r.constant(4, i8)), low), "b8")
+def _convert_to_small(r: Registers, modifiers: list[str], format: SmallFloat, operands: Sequence[Operand]) -> None:
+    """Two floats into a register, the first into its upper half."""
+    r.only(modifiers, "rn", "satfinite", "f32")
+    high, low = (encoded(r, r.read(operand, "f32"), format) for operand in operands[1:])
+    pair = r.op(arith.OrIOp, r.op(arith.ShLIOp, high, r.constant(format.place_bits, i32)), low)
+    r.write(operands[0], r.resized(pair, 2 * format.place_bits), f"b{2 * format.place_bits}")
 
 
-def _convert_from_e2m1(r: Registers, rest: list[str], target: str, operands: Sequence[Operand]) -> None:
-    """A byte into two halves of a register."""
-    r.only([*rest, target], "rn", "f16x2")
-    byte = r.read(operands[1], "b8")
-    codes = byte, r.op(arith.ShRUIOp, byte, r.constant(4, i8))
-    r.write_parts(operands[0], [from_e2m1(r, code) for code in codes], "f16x2")
+def _convert_from_small(r: Registers, modifiers: list[str], format: SmallFloat, operands: Sequence[Operand]) -> None:
+    """Two codes into the halves of a register."""
+    r.only(modifiers, "rn", "f16x2")
+    low = r.resized(r.read(operands[1], f"b{2 * format.place_bits}"), 32)
+    high = r.op(arith.ShRUIOp, low, r.constant(format.place_bits, i32))
+    r.write_parts(operands[0], [decoded(r, code, format) for code in (low, high)], "f16x2")
 
 
 def narrowed_fp8(r: Registers, byte: SSAValue, type: Attribute) -> SSAValue:
