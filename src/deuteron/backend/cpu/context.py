@@ -69,18 +69,50 @@ class Row:
     begins: Value
 
 
+@dataclass(frozen=True)
+class Stops:
+    """Where a program may stop before its end: in loops that wait for others (`waiting`), where it, or another one,
+    `asserts` what does not hold, and where the launch is to end, for which loops look by a `countdown`.
+    """
+
+    waiting: Collection[Operation] = ()
+    asserts: bool = False
+    countdown: Countdown | None = None
+
+
+@dataclass(eq=False)
+class Checks:
+    """What is checked when a program runs: `assertions`, with their numbers; `limits` and `last_spans` are known of
+    the memory that accesses are checked against.
+    """
+
+    assertions: dict[Operation, int] = field(default_factory=dict)
+    limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
+    last_spans: dict[Operation, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Products:
+    """What is known of matrix products. `repeated`: kinds that are functions. `group_offsets` says where in their slots
+    operands are that are found packed, and at which level that is known (`rules/reused.py`). `read_directly`: whether
+    one needs no copies of A, where only the loop's beginning knows. `computed_before`: whether an iteration of it has
+    been computed before its loop, or its only row; `row`: that of a product, while it is emitted.
+    """
+
+    repeated: Collection[Hashable] = ()
+    group_offsets: dict[Slot, tuple[Value, int]] = field(default_factory=dict)
+    reused_steps: dict = field(default_factory=dict)
+    read_directly: dict[Dot, Value] = field(default_factory=dict)
+    computed_before: dict[Dot, Value] = field(default_factory=dict)
+    row: Row | None = None
+
+
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
-    a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
-    known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
-    where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
-    `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end,
-    where they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `runs`: how its loads lie, if in
-    two runs. `read_directly`: whether a product needs no copies of A, where only the loop's beginning knows.
-    `computed_before`: whether an iteration of a product has been computed before its loop, or its only row;
-    `row`: that of a product, while it is emitted. `repeated_products`:
-    kinds of products that are functions.
+    a block at the innermost level. `streams`: the stores that may bypass the caches. `step` is that of the innermost
+    loop, `vectorisation` that of the nest which is emitted; `lanes_on`: which lanes of its vectors count, if not all,
+    `runs`: how its loads lie, if in two runs.
     """
 
     module: Module
@@ -91,29 +123,20 @@ class Context:
     rules: Mapping[str, Rule]
     emit_region: Callable[[Context, Region, Block], None]
     program: Mapping[str, Value]
-    waiting: Collection[Operation] = ()
-    asserts: bool = False
-    streams: Streams = field(default_factory=Streams)
-    countdown: Countdown | None = None
-    assertions: dict[Operation, int] = field(default_factory=dict)
+    stops: Stops
+    products: Products
+    streams: Streams
+    checks: Checks = field(default_factory=Checks)
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)
     step: LoopStep | None = None
-    group_offsets: dict[Slot, tuple[Value, int]] = field(default_factory=dict)
-    reused_steps: dict = field(default_factory=dict)
-    read_directly: dict[Dot, Value] = field(default_factory=dict)
-    computed_before: dict[Dot, Value] = field(default_factory=dict)
-    row: Row | None = None
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS
     lanes_on: Fragment | None = None
     runs: Mapping[Operation, Runs] = field(default_factory=dict)
     lane_functions: set[str] = field(default_factory=set)
-    limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
-    last_spans: dict[Operation, Value] = field(default_factory=dict)
-    repeated_products: Collection[Hashable] = ()
     _computed: Collection[SSAValue] = ()
     _debug: dict = field(default_factory=dict)
 

@@ -26,7 +26,7 @@ from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
-from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.context import Context, Products, Stops
 from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_strips, open_strips
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.floating_environment import enter_environment, leave_environment
@@ -143,7 +143,7 @@ def lower_module(
     )
     _emit_entry(llvm_module, entry, architecture_of(cpu), options.has_lines)
     ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
-    assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
+    assertions = tuple(_described(op, plan.function, path_of) for op in ctx.checks.assertions)
     line = _line_of(waiting[0]) if waiting else 0
     apart = tuple(pairs_apart(plan.function))
     return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, has_atomics, assertions, apart)
@@ -197,9 +197,10 @@ def _emit_program(
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
     program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=False))
     countdown = Countdown(*rest[-2:], entry.uses_tiles, entry.has_atomics) if options.interruptible else None
-    known = (frozenset(waiting), asserts, entry.streams, countdown)
-    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
-    ctx.repeated_products = repeated_products(plan.body)
+    stops, products = Stops(frozenset(waiting), asserts, countdown), Products(repeated_products(plan.body))
+    ctx = Context(
+        module, Emitter(b), plan, target, options, RULES, emit_region, program, stops, products, entry.streams
+    )
     block = plan.function.body.block
     ctx.bind_block(block)
     prepare_checks(ctx)

@@ -35,9 +35,9 @@ def address(ctx: Context, place: Place) -> Value:
     slot = place.slot.representative
     byte_offset = slot.offset + place.offset * byte_width(slot.type)
     first = ctx.emitter.at(0).gep("i8", ctx.program["scratch"], const("i64", byte_offset), "inbounds")
-    if slot not in ctx.group_offsets:
+    if slot not in ctx.products.group_offsets:
         return first
-    group_offset, level = ctx.group_offsets[slot]
+    group_offset, level = ctx.products.group_offsets[slot]
     return ctx.emitter.at(level).gep("i8", first, group_offset, "inbounds")
 
 

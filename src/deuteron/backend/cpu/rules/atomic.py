@@ -150,7 +150,7 @@ def _update_tile(
 def _watch_of(ctx: Context, op: Operation) -> Value | None:
     """What says that nobody else of the process updates anything; other processes count only with the scope "sys"."""
     is_for_all = op.scope.value.data == MemoryScope.SYSTEM
-    return ctx.countdown.watch if ctx.countdown and not is_for_all else None
+    return ctx.stops.countdown.watch if ctx.stops.countdown and not is_for_all else None
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ def prepare_checks(ctx: Context) -> None:
     b = ctx.emitter.at(0)
     for op in nested_ops(ctx.plan.function):
         if _is_access(op) and base_of(op, ctx.plan.function) == ANY:
-            ctx.last_spans[op] = b.alloca("i64", _LIMITS, align=8)
+            ctx.checks.last_spans[op] = b.alloca("i64", _LIMITS, align=8)
             for word in range(_LIMITS):
-                b.store(const("i64", 0), b.gep("i64", ctx.last_spans[op], const("i64", word)))
+                b.store(const("i64", 0), b.gep("i64", ctx.checks.last_spans[op], const("i64", word)))
 
 
 def describe_access(
@@ -156,9 +156,9 @@ class _Check:
         """What `_limits` gives for the array that is accessed."""
         b = self.b
         if self.base == ANY:
-            last, word = self.ctx.last_spans[self.op], 1 if reach else 2
+            last, word = self.ctx.checks.last_spans[self.op], 1 if reach else 2
             return b.load("i64", last, 8), b.load("i64", b.gep("i64", last, const("i64", word)), 8)
-        known, key = self.ctx.limits, (self.base, self.num_bytes, reach)
+        known, key = self.ctx.checks.limits, (self.base, self.num_bytes, reach)
         if key not in known:
             b = self.ctx.emitter.at(0)
             span = _span_address(b, self.ctx.program["control"], const("i64", self.base))
@@ -178,13 +178,13 @@ class _Check:
         name = f"first_outside.{self.lanes}"
         if not self.ctx.module.has_function(name):
             _define_first_outside(self.ctx, name, self.lanes)
-        last = self.ctx.last_spans.get(self.op, zero("ptr"))
+        last = self.ctx.checks.last_spans.get(self.op, zero("ptr"))
         numbers = [const("i64", number) for number in (self.num_bytes, abs(self.reach), self.base)]
         return self.b.call("i64", name, pointers, mask, *numbers, self.ctx.program["control"], last)
 
     def _failure(self, pointers: Value, lane: Value) -> Failure:
         ctx, shape = self.ctx, shape_of(self.op.operands[0].type)
-        number = ctx.assertions.setdefault(self.op, len(ctx.assertions))
+        number = ctx.checks.assertions.setdefault(self.op, len(ctx.checks.assertions))
         first = lane_number(self.b, self.index, shape, self.level)
         axes = [axis for axis, entry in enumerate(self.index) if entry and entry.lanes > 1 and self.lanes > 1]
         step = prod(shape[axes[0] + 1 :]) if axes else 1

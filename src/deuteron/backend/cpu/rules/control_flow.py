@@ -113,7 +113,7 @@ def _emit_for(ctx: Context, item: For) -> None:
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
     if known.is_by_iteration:
         known.begin_iteration(ctx, counts[0])
-    if ctx.asserts and _takes_long(item.body):
+    if ctx.stops.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
@@ -122,7 +122,7 @@ def _emit_for(ctx: Context, item: For) -> None:
     following += [ctx.emitter.innermost().add(counts[0], const("i64", 1))] if known.is_by_iteration else []
     following += [_next_step(ctx, ctx.step)] if item.steps > 1 else []
     if strips:
-        results = close_strips(ctx.emitter, ctx.countdown, strips, following, leave)
+        results = close_strips(ctx.emitter, ctx.stops.countdown, strips, following, leave)
     else:
         results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step
@@ -168,9 +168,9 @@ def _find_out(ctx: Context, item: For, bounds: Sequence[Value], bind_first: Call
 
 def _open_strips(ctx: Context, item: For, bounds: Sequence[Value], starts: Sequence[Value]) -> Strips | None:
     """Begin a loop that looks whether the launch is to end, if it is one."""
-    if ctx.countdown is None or not looks_itself(item):
+    if ctx.stops.countdown is None or not looks_itself(item):
         return None
-    return open_strips(ctx.emitter, ctx.countdown, bounds, work_of_step(item), starts, _name(item))
+    return open_strips(ctx.emitter, ctx.stops.countdown, bounds, work_of_step(item), starts, _name(item))
 
 
 def _name(item: For) -> str:
@@ -235,10 +235,10 @@ def _emit_while(ctx: Context, item: While) -> None:
     header, body, end = b.block("while"), b.block("do"), b.block("end")
     emitter.enter(header)
     phis = [emitter.innermost().phi(start.type) for start in starts]
-    if op in ctx.waiting or (ctx.asserts and (_takes_long(item.before) or _takes_long(item.after))):
+    if op in ctx.stops.waiting or (ctx.stops.asserts and (_takes_long(item.before) or _takes_long(item.after))):
         stop_if_told(ctx)
-    if ctx.countdown is not None:
-        count_iteration(emitter, ctx.countdown, work_of_check(item), leave)
+    if ctx.stops.countdown is not None:
+        count_iteration(emitter, ctx.stops.countdown, work_of_check(item), leave)
     ctx.bind_block(before)
     for argument, phi in zip(scalars(before.args), phis, strict=True):
         ctx.bind(argument, phi)

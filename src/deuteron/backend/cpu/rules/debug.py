@@ -56,7 +56,7 @@ def check(ctx: Context, op: AssertOp, index: tuple[Axis | None, ...], condition:
     """Nothing, unless the assertion counts."""
     if not op.counts(ctx.options.debug):
         return
-    number = ctx.assertions.setdefault(op, len(ctx.assertions))
+    number = ctx.checks.assertions.setdefault(op, len(ctx.checks.assertions))
     b, level = ctx.emitter.innermost(), ctx.emitter.depth
     shape = shape_of(op.condition.type)
     fail_unless(ctx, b, condition.value, lambda: Failure(number, lane_number(b, index, shape, level)))

@@ -65,13 +65,13 @@ def begin_direct_step(ctx: Context, limits: dict[Dot, Value], number: Value) -> 
     for dot, limit in limits.items():
         is_direct = b.icmp("ult", number, limit)
         if (reuse := dot.a.slot.reuse) is not None:
-            is_direct = b.and_(is_direct, b.xor(ctx.reused_steps[reuse].is_kept(b), const("i1", 1)))
-        ctx.read_directly[dot] = is_direct
+            is_direct = b.and_(is_direct, b.xor(ctx.products.reused_steps[reuse].is_kept(b), const("i1", 1)))
+        ctx.products.read_directly[dot] = is_direct
 
 
 def unless_direct(ctx: Context, item: Dot, emit: Callable[[], None]) -> None:
     """Emit what copies A; it runs unless the product reads it directly."""
-    ctx.emitter.unless(ctx.read_directly[item], emit, "copy")
+    ctx.emitter.unless(ctx.products.read_directly[item], emit, "copy")
 
 
 def _num_direct(

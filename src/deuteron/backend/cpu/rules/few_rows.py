@@ -69,11 +69,11 @@ def keep_whole(ctx: Context, counts: dict[Dot, Value], kept: dict[Reuse, Kept]) 
 def begin_few_rows_step(ctx: Context, counts: dict[Dot, Value], number: Value) -> None:
     """Say of each product whether the iteration of this number has been computed."""
     for dot, count in counts.items():
-        ctx.computed_before[dot] = ctx.emitter.innermost().icmp("ult", number, count)
+        ctx.products.computed_before[dot] = ctx.emitter.innermost().icmp("ult", number, count)
 
 
 def unless_computed(ctx: Context, dot: Dot, emit: Callable[[], None]) -> None:
-    ctx.emitter.unless(ctx.computed_before[dot], emit, "compute")
+    ctx.emitter.unless(ctx.products.computed_before[dot], emit, "compute")
 
 
 def _compute(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], bind_first: Callable[[], None]) -> Value:

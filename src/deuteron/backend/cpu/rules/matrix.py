@@ -71,7 +71,7 @@ def _rows_of_step(ctx: Context, item: Dot) -> tuple[Value, Value]:
 def _rows_or_copies(ctx: Context, item: Dot, copies: Value) -> tuple[Value, Value]:
     """The same, of the copies where there are any."""
     rows, row_bytes = _rows_in_memory(ctx, item)
-    b, is_direct = ctx.emitter.innermost(), ctx.read_directly[item]
+    b, is_direct = ctx.emitter.innermost(), ctx.products.read_directly[item]
     pitch = const("i64", item.a.strides[-2] * byte_width(item.a.slot.type))
     return b.select(is_direct, rows, copies), b.select(is_direct, row_bytes, pitch)
 
@@ -84,7 +84,7 @@ def first_row_of_a(ctx: Context, item: Dot) -> Value:
     if item.direct is None:
         return copies
     first, _ = _rows_of_step(ctx, item)
-    return ctx.emitter.innermost().select(ctx.read_directly[item], first, copies)
+    return ctx.emitter.innermost().select(ctx.products.read_directly[item], first, copies)
 
 
 def _depth(ctx: Context, item: Dot) -> Value:
@@ -144,7 +144,7 @@ def _emit_product(
         return
     width = LANES if product is not None else ctx.target.vector_width(bit_width(item.result.slot.type))
     product = product or _plain_product(item)
-    emit = call_matmul if kind_of(item) in ctx.repeated_products else emit_matmul
+    emit = call_matmul if kind_of(item) in ctx.products.repeated else emit_matmul
     emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, given)
 
 

@@ -98,13 +98,13 @@ def begin_step(ctx: Context, reuse: Reuse, number: Value, kept: Kept) -> None:
     step = ReusedStep(number, kept)
     group = b.add(kept.first_group, b.udiv(number, const("i64", reuse.steps)))
     group = b.select(step.is_kept(b), group, const("i64", reuse.groups))
-    ctx.group_offsets[reuse.slot] = b.mul(group, const("i64", reuse.group_bytes)), ctx.emitter.depth
-    ctx.reused_steps[reuse] = step
+    ctx.products.group_offsets[reuse.slot] = b.mul(group, const("i64", reuse.group_bytes)), ctx.emitter.depth
+    ctx.products.reused_steps[reuse] = step
 
 
 def unless_packed(ctx: Context, reuse: Reuse, emit: Callable[[], None]) -> None:
     """Emit what packs this step; it runs unless a program before has packed it."""
-    emitter, step = ctx.emitter, ctx.reused_steps[reuse]
+    emitter, step = ctx.emitter, ctx.products.reused_steps[reuse]
     b = emitter.innermost()
     pack, end = b.block("pack"), b.block("packed")
     packed = b.load("i64", step.kept.packed)

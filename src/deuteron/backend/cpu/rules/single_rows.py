@@ -1,4 +1,4 @@
-"""Computes the only row of a product that is needed, with B as it is computed (`plan/single_rows.py`).
+"""Computes the only row of a product that is needed, with B as it is computed (`plan/products/single_rows.py`).
 
     if one row is needed:                               B along its rows        B down its columns
         for columns, some vectors or eight:             sums = 0                sums of 8 columns = 0
@@ -37,14 +37,14 @@ def count_single_rows(ctx: Context, item: Dot) -> Value:
 
 def if_single(ctx: Context, item: Dot, emit_row: Callable[[], None]) -> None:
     """Emit the row that this iteration computes, if it does."""
-    is_not = ctx.emitter.innermost().xor(ctx.computed_before[item], const("i1", 1))
+    is_not = ctx.emitter.innermost().xor(ctx.products.computed_before[item], const("i1", 1))
     ctx.emitter.unless(is_not, lambda: _emit_single(ctx, item, emit_row), "single_row")
 
 
 def _emit_single(ctx: Context, item: Dot, emit_row: Callable[[], None]) -> None:
-    ctx.row = Row(first_row_of_a(ctx, item), address(ctx, item.result), _begins(ctx, item))
+    ctx.products.row = Row(first_row_of_a(ctx, item), address(ctx, item.result), _begins(ctx, item))
     emit_row()
-    ctx.row = None
+    ctx.products.row = None
 
 
 def _begins(ctx: Context, item: Dot) -> Value:
@@ -87,7 +87,7 @@ class RowSums:
 
     def finish(self, axis: int, vectorised: bool, indices: list[AxisIndex]) -> None:
         """Add the sums to C."""
-        b, row = self._ctx.emitter.innermost(), self._ctx.row
+        b, row = self._ctx.emitter.innermost(), self._ctx.products.row
         sums = [_sums_of_lanes(b, self._sums)] if vectorised else self._sums
         for index, total in zip(indices, sums, strict=False):
             place = b.gep("float", row.c, b.zext(index[1].start, "i64"))
@@ -97,7 +97,7 @@ class RowSums:
     def _left(self, entry: Axis) -> Value:
         """The elements of A that are multiplied."""
         b, type = self._ctx.emitter.innermost(), self.root.a.slot.type
-        place = b.gep(type, self._ctx.row.a, b.zext(entry.start, "i64"))
+        place = b.gep(type, self._ctx.products.row.a, b.zext(entry.start, "i64"))
         elements = b.load(vector(type, entry.lanes), place, byte_width(type))
         elements = elements if type == "float" else from_memory(b, elements, bf16, self._ctx.target)
         return elements if entry.lanes > 1 else b.splat(elements, self._lanes)
