@@ -27,6 +27,15 @@ def test_one_of_each_kind(op):
     assert remark_of(op, Kind.NO_WGMMA) is None
 
 
+def test_the_last_of_two_that_contradict_each_other(op):
+    """As where a load was to go into registers, before its loop turned out to stay as it is."""
+    remark(op, Kind.INTO_REGISTERS, "as planned")
+    remark(op, Kind.NOT_AHEAD, "there is no room")
+    assert [found.kind for found in remarks_of(op)] == [Kind.NOT_AHEAD]
+    remark(op, Kind.INTO_REGISTERS, "there is")
+    assert [found.kind for found in remarks_of(op)] == [Kind.INTO_REGISTERS]
+
+
 def test_texts_keep_them(op):
     remark(op, Kind.INTO_REGISTERS, 'why; \\ "quoted"\n µ', bytes_per_thread=128)
     module = op.parent_op().parent_op()

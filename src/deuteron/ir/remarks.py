@@ -6,7 +6,7 @@
     %x = "tt.load"(%p) {remarks = {"not-ahead" = {reason = "it is in a branch"}}} ...
 
 The kind and the values are for programs, the reason is for people. A remark changes nothing. It stays with its op, so
-that every text of the IR has it; of one kind an op has one, the last.
+that every text of the IR has it; of one kind an op has one, the last, as of two that contradict each other.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class Kind(Enum):
     OLD_SPELLING = "old-spelling"  # the kernel says it as older versions of Triton did
 
 
+_CONTRARY = {Kind.INTO_REGISTERS: Kind.NOT_AHEAD, Kind.NOT_AHEAD: Kind.INTO_REGISTERS}
+
+
 @dataclass(frozen=True)
 class Remark:
     """One of them; `values` are the numbers that decided."""
@@ -47,7 +50,10 @@ class Remark:
 def remark(op: Operation, kind: Kind, reason: str, **values: int) -> None:
     """Keep a remark with an op."""
     said = {_REASON: StringAttr(reason), **{name: IntegerAttr(value, i64) for name, value in values.items()}}
-    op.attributes[_REMARKS] = DictionaryAttr({**_said_of(op), kind.value: DictionaryAttr(said)})
+    before = _said_of(op)
+    if kind in _CONTRARY:
+        before.pop(_CONTRARY[kind].value, None)
+    op.attributes[_REMARKS] = DictionaryAttr({**before, kind.value: DictionaryAttr(said)})
 
 
 def remark_of(op: Operation, kind: Kind) -> Remark | None:
