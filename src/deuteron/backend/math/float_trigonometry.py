@@ -19,14 +19,13 @@ words, is the fraction of a turn in 64 bits; its first two bits, rounded, are n.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value, array_const, const, element
+from deuteron.backend.llvm.types import Value, const, element
 from deuteron.backend.math import trigonometry
 from deuteron.backend.math.polynomial import FLOAT, bits_of, evaluate, number
-from deuteron.backend.math.quadrant import TURN_BITS, TURN_BITS_COUNT, replace_large
+from deuteron.backend.math.quadrant import LargeAngles, replace_large
 
 _TWO_OVER_PI = 0.6366197723675814
 # The first two from below, so that x less n of them keeps the sign of zero.
@@ -37,11 +36,7 @@ _LARGE = 2.0**17
 _SIN = (-0.16666653752326965, 0.00833214819431305, -0.0001951353915501386)
 _COS = (0.04166664555668831, -0.0013887298991903663, 2.4431163183180615e-05)
 
-_NAME = "reduce_large.float"
-_RESULT = "{ float, float, i32 }"
 _TAU = (6.2831854820251465, -1.7484555314695172e-07)
-# 32 zeros go before the bits, as k is -32 and more; k is 104 at most.
-_WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 32 * (i + 1)) & 0xFFFFFFFF for i in range(7)]
 
 Reduced = tuple[Value, Value, Value]
 
@@ -108,12 +103,6 @@ def reduce_angle(b: Builder, x: Value) -> Reduced:
     return r, rest, n
 
 
-def _reduce_large(b: Builder, x: Value) -> list[Value]:
-    _define(b.module)
-    result = b.call(_RESULT, _NAME, x)
-    return [b.extractvalue(result, index, type) for index, type in enumerate(("float", "float", "i32"))]
-
-
 def _near_large(b: Builder, x: Value) -> list[Value]:
     r, rest, n = _reduce_large(b, x)
     return [_add(b, r, rest), n]
@@ -146,35 +135,12 @@ def _reduce_small(b: Builder, x: Value) -> Reduced:
     return r, b.fma(minus, third, _add(b, lost, lost_product)), bits_of(b, shifted)
 
 
-def _define(module: Module) -> None:
-    if module.has_function(_NAME):
-        return
-    b = module.function(_NAME, _RESULT, [("float", "x")], attributes="nounwind noinline cold")
-    x = b.parameters[0]
-    bits = b.bitcast(x, "i32")
-    exponent = b.and_(b.lshr(bits, const("i32", 23)), const("i32", 0xFF))
-    m = b.or_(b.and_(bits, const("i32", (1 << 23) - 1)), const("i32", 1 << 23))
-    turn = _multiply(b, m, *_turn_window(b, b.sub(exponent, const("i32", 150 - 32))))
+def _split(b: Builder, m: Value, window: Sequence[Value]) -> tuple[Value, Value, Value]:
+    """The quarter turns nearest to a fraction of 2**64, and the angle that is left, as a sum of two floats."""
+    turn = _multiply(b, m, *window)
     n = b.lshr(b.add(turn, const("i64", 1 << 61)), const("i64", 62))
     r, rest = _angle(b, b.sub(turn, b.shl(n, const("i64", 62))))
-    n = b.trunc(n, "i32")
-    is_negative = b.icmp("slt", bits, const("i32", 0))
-    r, rest = (b.select(is_negative, b.fneg(value), value) for value in (r, rest))
-    n = b.select(is_negative, b.sub(const("i32", 0), n), n)
-    r = b.select(b.icmp("eq", exponent, const("i32", 0xFF)), const("float", math.nan), r)
-    result = Value(_RESULT, "poison")
-    for index, value in enumerate((r, rest, n)):
-        result = b.insertvalue(result, value, index)
-    b.ret(result)
-
-
-def _turn_window(b: Builder, position: Value) -> list[Value]:
-    """Three words of the table from a bit position on."""
-    table = b.module.constant(array_const("i32", _WORDS))
-    index, shift = b.lshr(position, const("i32", 5)), b.and_(position, const("i32", 31))
-    first = b.gep("i32", table, index)
-    words = [b.load("i32", b.gep("i32", first, const("i32", i)), align=4) for i in range(4)]
-    return [b.intrinsic("llvm.fshl", "i32", high, low, shift) for high, low in zip(words, words[1:], strict=False)]
+    return b.trunc(n, "i32"), r, rest
 
 
 def _multiply(b: Builder, m: Value, *words: Value) -> Value:
@@ -192,6 +158,9 @@ def _angle(b: Builder, fraction: Value) -> tuple[Value, Value]:
     r = _mul(b, high, tau)
     rest = b.fma(high, tau, b.fneg(r))
     return r, b.fma(low, tau, b.fma(high, rest_of_tau, rest))
+
+
+_reduce_large = LargeAngles("float", 32, 23, 8, _split).reduce  # k is 104 at most
 
 
 def _mul(b: Builder, x: Value, y: Value) -> Value:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from deuteron.backend.llvm.builder import Builder, mangle
@@ -26,22 +27,19 @@ from deuteron.backend.math.vectors import any_lane
 
 Reduce = Callable[[Builder, Value], Sequence[Value]]  # of an angle: r, its rest and n
 
-_NAME = "reduce_large.double"
 _FEW_LANES = 4
 _UNSEEN_BITS = (1 << 11) - 1  # of an i64, those that a double has no room for
 _TAU_REST = 2.4492935982947064e-16
 _PLAIN = FloatUnit(fuses=False, rounds=False, doubles=True)
-_RESULT = "{ double, double, i64 }"
 
 # the first 1216 bits of 1 / (2 pi) after the point; 64 zeros go before them, as k is -32 and more
-TURN_BITS = int(
+_TURN_BITS = int(
     "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba827464873f877ac72c4a"
     "69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603fbcbc462d6829b47db4d9fb3"
     "c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e357421580cc11bf1edaea",
     16,
 )
-TURN_BITS_COUNT = 1216
-_WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 64 * (i + 1)) & ((1 << 64) - 1) for i in range(19)]
+_TURN_BITS_COUNT = 1216
 
 
 def replace_large(b: Builder, x: Value, reduce_small: Reduce, limit: float, reduce_large: Reduce) -> Sequence[Value]:
@@ -119,44 +117,63 @@ def _define_lanes(module: Module, name: str, result: str, types: list[str], limi
     b.ret(made)
 
 
-def reduce_large(b: Builder, x: Value) -> list[Value]:
-    """Of one angle."""
-    _define(b.module)
-    return _call(b, x)
+@dataclass(frozen=True)
+class LargeAngles:
+    """Reduces one angle of a type by a function of the module: x is m * 2**k, of which `split` gets m and the three
+    words of 1 / (2 pi) from position k on, and gives n, r and its rest. `num_words`: those that any k needs, of which
+    the first is zero, as k is -32 and more.
+    """
 
+    type: str
+    bits: int
+    mantissa_bits: int
+    num_words: int
+    split: Callable[[Builder, Value, Sequence[Value]], tuple[Value, Value, Value]]
 
-def _call(b: Builder, x: Value) -> list[Value]:
-    result = b.call(_RESULT, _NAME, x)
-    return [b.extractvalue(result, i, type) for i, type in enumerate(("double", "double", "i64"))]
+    @property
+    def _integer(self) -> str:
+        return f"i{self.bits}"
 
+    @property
+    def _results(self) -> tuple[str, str, str]:
+        return self.type, self.type, self._integer
 
-def _define(module: Module) -> None:
-    if module.has_function(_NAME):
-        return
-    b = module.function(_NAME, _RESULT, [("double", "x")], attributes="nounwind noinline cold")
-    x = b.parameters[0]
-    bits = b.bitcast(x, "i64")
-    exponent = b.and_(b.lshr(bits, const("i64", 52)), const("i64", 0x7FF))
-    m = b.or_(b.and_(bits, const("i64", (1 << 52) - 1)), const("i64", 1 << 52))
-    turn = _multiply(b, m, *_turn_window(b, b.sub(exponent, const("i64", 1075 - 64))))
-    n, r, rest = _split_turn(b, turn)
-    is_negative = b.icmp("slt", bits, const("i64", 0))
-    r, rest = (b.select(is_negative, b.fneg(part), part) for part in (r, rest))
-    n = b.select(is_negative, b.sub(const("i64", 0), n), n)
-    r = b.select(b.icmp("eq", exponent, const("i64", 0x7FF)), const("double", math.nan), r)
-    result = Value(_RESULT, "poison")
-    for index, value in enumerate((r, rest, n)):
-        result = b.insertvalue(result, value, index)
-    b.ret(result)
+    def reduce(self, b: Builder, x: Value) -> list[Value]:
+        """r, its rest and n."""
+        name, result = f"reduce_large.{self.type}", f"{{ {', '.join(self._results)} }}"
+        if not b.module.has_function(name):
+            self._define(b.module, name, result)
+        made = b.call(result, name, x)
+        return [b.extractvalue(made, index, type) for index, type in enumerate(self._results)]
 
+    def _define(self, module: Module, name: str, result: str) -> None:
+        b = module.function(name, result, [(self.type, "x")], attributes="nounwind noinline cold")
+        integer, hidden = self._integer, 1 << self.mantissa_bits
+        most = (1 << self.bits - 1 - self.mantissa_bits) - 1
+        bits = b.bitcast(b.parameters[0], integer)
+        exponent = b.and_(b.lshr(bits, const(integer, self.mantissa_bits)), const(integer, most))
+        m = b.or_(b.and_(bits, const(integer, hidden - 1)), const(integer, hidden))
+        first = const(integer, most // 2 + self.mantissa_bits - self.bits)
+        n, r, rest = self.split(b, m, self._turn_window(b, b.sub(exponent, first)))
+        is_negative = b.icmp("slt", bits, const(integer, 0))
+        r, rest = (b.select(is_negative, b.fneg(part), part) for part in (r, rest))
+        n = b.select(is_negative, b.sub(const(integer, 0), n), n)
+        r = b.select(b.icmp("eq", exponent, const(integer, most)), const(self.type, math.nan), r)
+        made = Value(result, "poison")
+        for index, value in enumerate((r, rest, n)):
+            made = b.insertvalue(made, value, index)
+        b.ret(made)
 
-def _turn_window(b: Builder, position: Value) -> list[Value]:
-    """Three words of the table from a bit position on."""
-    table = b.module.constant(array_const("i64", _WORDS))
-    index, shift = b.lshr(position, const("i64", 6)), b.and_(position, const("i64", 63))
-    first = b.gep("i64", table, index)
-    words = [b.load("i64", b.gep("i64", first, const("i64", i)), align=8) for i in range(4)]
-    return [b.intrinsic("llvm.fshl", "i64", high, low, shift) for high, low in zip(words, words[1:], strict=False)]
+    def _turn_window(self, b: Builder, position: Value) -> list[Value]:
+        """Three words of 1 / (2 pi) from a bit position on."""
+        integer, last = self._integer, self.bits - 1
+        rests = [_TURN_BITS >> _TURN_BITS_COUNT - self.bits * count for count in range(self.num_words)]
+        table = b.module.constant(array_const(integer, [rest & (1 << self.bits) - 1 for rest in rests]))
+        index, shift = b.lshr(position, const(integer, last.bit_length())), b.and_(position, const(integer, last))
+        first = b.gep(integer, table, index)
+        words = [b.load(integer, b.gep(integer, first, const(integer, i)), align=self.bits // 8) for i in range(4)]
+        pairs = zip(words, words[1:], strict=False)
+        return [b.intrinsic("llvm.fshl", integer, high, low, shift) for high, low in pairs]
 
 
 def _multiply(b: Builder, m: Value, w0: Value, w1: Value, w2: Value) -> Value:
@@ -167,8 +184,9 @@ def _multiply(b: Builder, m: Value, w0: Value, w1: Value, w2: Value) -> Value:
     return b.add(b.shl(b.zext(b.mul(m, w0), "i128"), const("i128", 64)), middle)
 
 
-def _split_turn(b: Builder, turn: Value) -> tuple[Value, Value, Value]:
+def _split(b: Builder, m: Value, window: Sequence[Value]) -> tuple[Value, Value, Value]:
     """The quarter turns nearest to a fraction of 2**128, and the angle that is left, in two parts."""
+    turn = _multiply(b, m, *window)
     n = b.lshr(b.add(turn, const("i128", 1 << 125)), const("i128", 126))
     rest = b.sub(turn, b.shl(n, const("i128", 126)))
     is_negative = b.icmp("slt", rest, const("i128", 0))
@@ -180,3 +198,6 @@ def _split_turn(b: Builder, turn: Value) -> tuple[Value, Value, Value]:
     angle = turns * Pair(turns.high.number(math.tau), turns.high.number(_TAU_REST))
     parts = (b.select(is_negative, b.fneg(part.value), part.value) for part in angle)
     return b.trunc(n, "i64"), *parts
+
+
+reduce_large = LargeAngles("double", 64, 52, 20, _split).reduce
