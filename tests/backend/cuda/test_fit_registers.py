@@ -13,6 +13,7 @@ from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit, rewar
 from deuteron.backend.cuda.assembler.live_registers import live_registers
 from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources
 from deuteron.backend.cuda.target import architecture
+from deuteron.errors import OutOfResources
 
 HOPPER = architecture(90)
 LIMITS = [
@@ -154,15 +155,28 @@ def test_what_stays(monkeypatch, line):
         (134, 0, (), 122),  # twice the blocks
         (134, 8, (), 134),
         (134, 0, ("(C7510) wgmma serialised",), 134),
-        (138, 0, (), 138),  # more than a sixteenth
-        (90, 0, (), 90),  # three blocks for two
+        (138, 0, (), 122),
+        (190, 0, (), 190),  # more than three tenths
+        (90, 0, (), 122),  # three blocks for two
+        (72, 0, (), 72),  # four for three
     ],
 )
-def test_dots_give_up_few_registers_for_twice_the_blocks(monkeypatch, registers, spilled, said, kept):
+def test_dots_give_up_registers_for_half_as_many_blocks_again(monkeypatch, registers, spilled, said, kept):
     cubins = [Cubin(b"", Resources(registers), ()), Cubin(b"", Resources(122, spill_stores=spilled), said)]
     monkeypatch.setattr(fit_registers, "assemble", lambda *_: cubins.pop(0))
     ptx = PTX.replace("512", "256").replace("\tret;", "\tmma.sync.aligned\n\tret;")
     assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == kept
+
+
+def test_dots_that_need_more_keep_what_they_had(monkeypatch):
+    def assemble(ptx: str, *_: object) -> Cubin:
+        if ".maxnreg" in ptx:
+            raise OutOfResources(90, 80, "registers per thread")
+        return Cubin(b"", Resources(90), ())
+
+    monkeypatch.setattr(fit_registers, "assemble", assemble)
+    ptx = PTX.replace("512", "256").replace("\tret;", "\twgmma.mma_async.sync\n\tret;")
+    assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == 90
 
 
 @deuteron.jit
