@@ -67,6 +67,33 @@ def test_dots_of_warpgroups_are_issued_before_the_copies():
     assert ops[-3:] == ["async_copy_global_to_local"] * 2 + ["async_commit_group"]
 
 
+@deuteron.jit
+def decayed(a, b, out, K, DECAYS: tl.constexpr):
+    i = tl.arange(0, 64)
+    square = i[:, None] * 64 + i[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, 64):
+        if DECAYS:
+            acc *= 0.5
+        acc = tl.dot(tl.load(a + k * 64 + square), tl.load(b + k * 64 + square), acc)
+    tl.store(out + square, acc)
+
+
+@pytest.mark.parametrize(
+    ("stages", "decays", "copies_first"), [(2, True, True), (3, True, False), (2, False, False), (3, False, False)]
+)
+def test_two_slots_are_filled_before_dots_that_are_waited_for_anyway(rng, stages, decays, copies_first):
+    given = {"DECAYS": decays, "num_stages": stages}
+    ops = loop_ops(compiled(decayed, X, X, SUM, 128, target="cuda:90", **given))
+    assert (ops.index("async_copy_global_to_local") < ops.index("warp_group_dot")) == copies_first
+    a, b = (aligned(rng.standard_normal((256, 64)).astype(np.float16)) for _ in range(2))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    emulate(decayed, a, b, out, 256, target="cuda:90", grid=(1,), **given)
+    parts = (x.astype(np.float64).reshape(4, 64, 64) for x in (a, b))
+    scales = 0.5 ** np.arange(3, -1, -1) if decays else np.ones(4)
+    np.testing.assert_allclose(out, (np.matmul(*parts) * scales[:, None, None]).sum(0), atol=1e-2)
+
+
 @pytest.mark.parametrize(("target", "expected"), [("cuda:80", [2, 3, 4, 5]), ("cuda:90", [2, 3, 4, 5])])
 def test_number_of_buffers(target, expected):
     for stages, count in zip((2, 3, 4, 5), expected, strict=True):

@@ -27,15 +27,14 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.ir.around import is_defined_in
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp, functions_in
-from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.slices.live_tiles import live_registers_at
+from deuteron.passes.gpu.warp_groups.spanning_dots import spans_iterations
 from deuteron.passes.optimisation import Optimisation
 
 # Times the registers of a thread that tiles fill: with 1.2 times as many a dot of flash-linear-attention spilled 952
@@ -60,7 +59,7 @@ class OverlapWGMMA(Optimisation):
             self._overlap(func, blocks)
 
     def _overlap(self, func: FuncOp, blocks: Mapping[Block, list[WarpGroupDotOp]]) -> None:
-        spanning = [block for block, dots in blocks.items() if all(map(_spans_iterations, dots))]
+        spanning = [block for block, dots in blocks.items() if all(map(spans_iterations, dots))]
         crowded = self._crowded(func) if len(spanning) < len(blocks) else set()
         for block, dots in blocks.items():
             if block in spanning:
@@ -76,25 +75,6 @@ class OverlapWGMMA(Optimisation):
 
 def _may_be_in_flight(dot: WarpGroupDotOp) -> bool:
     return not dot.is_async.value.data and bit_width_of(dot.result.type) == 32 and not dot.part_depth
-
-
-def _spans_iterations(dot: WarpGroupDotOp) -> bool:
-    """Whether a dot may be in flight at the end of its loop's body."""
-    loop = dot.parent_op()
-    if not isinstance(loop, scf.ForOp) or len(dot.descriptors) < 2:
-        return False
-    if any(is_defined_in(viewed(descriptor), loop) for descriptor in dot.descriptors):
-        return False
-    carried = _carried_by(dot, loop)
-    return carried is not None and dot.c is carried and carried.has_one_use()
-
-
-def _carried_by(dot: WarpGroupDotOp, loop: scf.ForOp) -> SSAValue | None:
-    """The argument of the loop's body that is the dot in the next iteration, if it is nothing else."""
-    uses = list(dot.result.uses)
-    if len(uses) != 1 or uses[0].operation is not loop.body.block.last_op:
-        return None
-    return loop.body.block.args[1 + uses[0].index]
 
 
 def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None:
