@@ -199,13 +199,13 @@ def test_heads_of_constant_strides_are_dimensions(rng, rows):
 def attention(q_ptr, k_ptr, v_ptr, out_ptr, stride_z, stride_h, stride_row, begin, length, CASE: tl.constexpr):
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     columns = tl.arange(0, 32)
-    dims = tl.arange(0, 16)
+    dims = tl.arange(0, 32)
     base = tl.program_id(1).to(tl.int64) * stride_h + tl.program_id(2).to(tl.int64) * stride_z
     at = columns[:, None] * stride_row + dims[None, :]
     q = tl.load(q_ptr + base + rows[:, None] * stride_row + dims[None, :])
     k_ptrs = k_ptr + base + columns[None, :] * stride_row + dims[:, None]
     v_ptrs = v_ptr + base + at
-    acc = tl.zeros((64, 16), tl.float32)
+    acc = tl.zeros((64, 32), tl.float32)
     for start in range(begin if CASE == "begin" else 0, length, 32):
         k = tl.load(k_ptrs + start * stride_row)
         p = tl.dot(q, k)
@@ -296,9 +296,9 @@ def test_two_loops_load_the_same(rng, case, n):
 def test_offsets_of_heads_are_dimensions(rng):
     module = ttir(attention, CASE="plain")
     text = str(inferred(module)[0])
-    assert text.count("!tt.tensordesc<1x1x32x16xf16>") > 0
-    q, k, v, out = (array(rng, 4 * 64, 16) for _ in range(4))
-    check_same(module, [q, k, v, out, 2 * 64 * 16, 64 * 16, 16, 0, 64], out, (1, 2, 2))
+    assert text.count("!tt.tensordesc<1x1x32x32xf16>") > 0
+    q, k, v, out = (array(rng, 4 * 64, 32) for _ in range(4))
+    check_same(module, [q, k, v, out, 2 * 64 * 32, 64 * 32, 32, 0, 64], out, (1, 2, 2))
 
 
 # -- where it could go wrong ---
@@ -464,3 +464,23 @@ def test_an_operand_given_twice_and_an_output_over_it(rng):
     np.testing.assert_allclose(out, expected, rtol=1e-2, atol=1e-2)
     emulate(strided, y, y, y, 64, 64, 64)
     np.testing.assert_allclose(y.reshape(-1)[: 64 * 32].reshape(64, 32), expected, rtol=1e-2, atol=1e-2)
+
+
+@deuteron.jit
+def low_rank(x_ptr, w_ptr, a_ptr, out_ptr, K, stride_x, COLUMNS: tl.constexpr, STEP: tl.constexpr, RANK: tl.constexpr):
+    rows, columns, ks, rank = tl.arange(0, 64), tl.arange(0, COLUMNS), tl.arange(0, STEP), tl.arange(0, RANK)
+    acc, low = tl.zeros((64, COLUMNS), tl.float32), tl.zeros((64, RANK), tl.float32)
+    for k in range(0, K, STEP):
+        x = tl.load(x_ptr + rows[:, None] * stride_x + k + ks[None, :])
+        acc = tl.dot(x, tl.load(w_ptr + (k + ks)[:, None] * COLUMNS + columns[None, :]), acc)
+        low = tl.dot(x, tl.load(a_ptr + (k + ks)[:, None] * RANK + rank[None, :]), low)
+    tl.store(out_ptr + rows[:, None] * COLUMNS + columns[None, :], acc.to(tl.float16))
+    tl.store(out_ptr + 64 * COLUMNS + rows[:, None] * RANK + rank[None, :], low.to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    ("columns", "step", "rank", "by_tma"),
+    [(64, 32, 32, 3), (64, 32, 16, 2), (64, 16, 16, 1), (16, 16, 16, 3), (32, 64, 16, 2)],
+)
+def test_narrow_rows_stay_beside_wide_ones(columns, step, rank, by_tma):
+    assert loads(low_rank, COLUMNS=columns, STEP=step, RANK=rank) == (by_tma, 3 - by_tma)
