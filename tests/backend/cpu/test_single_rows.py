@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from tests.backend.cpu.amx_machine import amx_machine
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 
@@ -73,6 +74,15 @@ def test_what_others_find_packed_is_packed_whole(compare, rng, by_columns):
     """The program of one row comes first, and packs nothing; those after it have the same B."""
     sizes = {"T": by_columns, "MODE": "plain", "BM": 16, "BN": 64}
     compare(product, arguments(rng, 65, 64, 99, by_columns), sizes, grid=(5, 1), cpus=("native",), tolerance=0)
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_beside_tiles(compare, rng, bfloat16, monkeypatch, by_columns):
+    """The first program has one row, the others blocks on tiles of AMX."""
+    made = arguments(rng, 33, 64, 99, by_columns, bfloat16)
+    sizes = {"T": by_columns, "MODE": "scaled", "BM": 16, "BN": 64}
+    with amx_machine(monkeypatch) as machine, machine.used():
+        compare(product, made, sizes, grid=(3, 1), cpus=("native",), tolerance=0)
 
 
 @pytest.mark.parametrize("mode", MODES)
