@@ -13,7 +13,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu.launch import together
+from deuteron.backend.cpu.launch import driver, together
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,16 @@ def test_a_wait_for_the_host_warns_and_goes_on(monkeypatch):
     with pytest.warns(RuntimeWarning, match="kernel 'locked', which waits in line"):
         locked[(1,)](flags, out, 64)
     assert out[1] == 1
+
+
+def test_a_wait_for_programs_that_cannot_begin_is_told_of(monkeypatch):
+    """As many run as may at a time, all of which wait for one that has not begun, until the host lets one end."""
+    monkeypatch.setattr(together, "SECONDS_UNTIL_WARNING", 0.2)
+    monkeypatch.setattr(driver, "MOST_TOGETHER", 4)
+    flags, out = np.zeros(7, np.int32), np.zeros(7, np.int32)
+    threading.Timer(0.6, lambda: flags.fill(1)).start()
+    with pytest.warns(RuntimeWarning, match="on 4 threads.* The 2 that have not begun"):
+        deuteron.jit(from_last_to_first.fn)[(6,)](flags, out)  # that no launch before has given more threads
 
 
 FOR_EVER = """

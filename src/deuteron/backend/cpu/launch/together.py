@@ -131,11 +131,14 @@ def _wait(calls: _Calls, waiting: Waiting) -> None:
             calls.start(min(calls.num_started, waiting.most - calls.num_started, left))
         if not is_told and time.monotonic() - begin > SECONDS_UNTIL_WARNING:
             is_told = True
-            warnings.warn(_warning(calls.num_running, waiting.subject), RuntimeWarning, stacklevel=5)
+            warnings.warn(_warning(calls, left, waiting), RuntimeWarning, stacklevel=5)
 
 
-def _warning(num_running: int, subject: str) -> str:
+def _warning(calls: _Calls, left: int, waiting: Waiting) -> str:
+    is_full = left and calls.num_started >= waiting.most
+    later = f" The {left} that have not begun do so where one of these ends." if is_full else ""
     return (
-        f"{subject} runs since {SECONDS_UNTIL_WARNING:g} s, on {num_running} threads. Its programs wait in a loop for "
-        "what others write; if none does, it never ends. Ctrl-C stops it, and DEUTERON_INTERPRET=1 finds such waits."
+        f"{waiting.subject} runs since {SECONDS_UNTIL_WARNING:g} s, on {calls.num_running} threads. Its programs wait "
+        f"in a loop for what others write; if none does, it never ends.{later} Ctrl-C stops it, and "
+        "DEUTERON_INTERPRET=1 finds such waits."
     )
