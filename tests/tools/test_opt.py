@@ -224,3 +224,16 @@ def test_every_field_of_a_pass_can_be_given(one):
     """By an option, or as an object by the command's options: no field is left at its default in silence."""
     given = {option.within or option.field for option in options_of(one)}
     assert given == {field.name for field in fields(one)}
+
+
+def test_a_text_that_has_layouts_gets_none(opt):
+    ttgir = printed(opt("-p", "assign-layouts", "-t", "cuda:90", "-w", "2", "k.ttir"))
+    result = opt("-p", "gpu", input=ttgir)
+    assert result.exit_code == 1 and "error: the tiles have layouts already: this is ttgir" in result.stderr
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:80"])
+def test_a_text_that_is_for_another_target(opt, target):
+    ttgir = printed(opt("-p", "assign-layouts", "-t", "cuda:90", "-w", "2", "k.ttir"))
+    result = opt("-p", "eliminate-dead-code", "-t", target, input=ttgir)
+    assert result.exit_code == 1 and "error: the ttgir is for cuda:90, and " in result.stderr

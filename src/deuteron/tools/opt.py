@@ -110,6 +110,7 @@ def _chosen(passes: str, module: ModuleOp, target: str | None, given: dict[str, 
     from deuteron.passes.by_name import parse_passes
 
     known = resolve_target(target or _target_of(module))
+    _check_target(module, str(known))
     backend = get_backend(known)
     options = backend.make_options(_agreed(module, given))
     backend.check(known, options)
@@ -123,6 +124,12 @@ def _no_verify(module: ModuleOp, after: str, ops: Sequence[object]) -> None:
 def _target_of(module: ModuleOp) -> str | None:
     found = module.attributes.get("ttg.target")
     return found.data if found is not None else None
+
+
+def _check_target(module: ModuleOp, asked: str) -> None:
+    made = _target_of(module)
+    if made is not None and made != asked:
+        raise UsageError(f"the ttgir is for {made}, and {asked} was asked for")
 
 
 def _agreed(module: ModuleOp, given: dict[str, int]) -> dict[str, int]:

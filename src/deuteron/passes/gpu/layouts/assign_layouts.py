@@ -23,13 +23,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, NoneAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
-from deuteron.errors import CompilationError
+from deuteron.errors import CompilationError, IRError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
@@ -209,6 +209,16 @@ def _check_parameters(func: FuncOp) -> None:
         raise CompilationError(message, *from_attribute(func.location))
 
 
+def _check_has_no_layouts(func: FuncOp) -> None:
+    for op in nested_ops(func):
+        if any(is_tile(result.type) and result.type.encoding != NoneAttr() for result in op.results):
+            raise IRError(
+                "the tiles have layouts already: this is ttgir, for passes that come after assign-layouts. Begin with "
+                "the ttir.",
+                *from_attribute(op.location),
+            )
+
+
 def _check_element_regions(func: FuncOp) -> None:
     """Raise for a tile in the region of a reduction, scan or map, which a thread runs on elements of its own."""
     for op in nested_ops(func):
@@ -241,6 +251,7 @@ class AssignLayouts(ModulePass):
         op.attributes["ttg.num-ctas"] = IntegerAttr(self.config.num_ctas, i32)
         op.attributes["ttg.target"] = StringAttr(self.config.machine.name)
         for func in functions_in(op):
+            _check_has_no_layouts(func)
             _check_parameters(func)
             _check_element_regions(func)
             remark_dots(func, self.config)
