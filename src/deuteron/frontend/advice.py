@@ -158,7 +158,7 @@ def for_module(module: ModuleType, name: str) -> str:
     own = _of_deuteron(module)
     if instead := _instead(own, name):
         return f". {instead}"
-    if reason := getattr(module, "__why__", lambda name: "")(name):  # of modules under Triton's names
+    if (why := vars(module).get("__why__")) and (reason := why(name)):  # of modules under Triton's names
         return f"{reason}."
     return f".{suggest(name, [known for known in dir(own) if not isinstance(getattr(own, known), ModuleType)])}"
 
@@ -166,7 +166,7 @@ def for_module(module: ModuleType, name: str) -> str:
 def _of_deuteron(module: ModuleType) -> ModuleType:
     """What a module under Triton's name (compat/finder.py) stands for; any other is itself."""
     path = module.__name__.partition(".")[2]
-    return sys.modules.get(f"deuteron.{path}", module) if hasattr(module, "__why__") else module
+    return sys.modules.get(f"deuteron.{path}", module) if "__why__" in vars(module) else module
 
 
 def _instead(module: ModuleType, name: str) -> str:
