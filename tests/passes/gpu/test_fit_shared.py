@@ -9,6 +9,7 @@ from backend.cuda.launching import aligned, compile_for
 import deuteron
 import deuteron.language as tl
 from deuteron.errors import OutOfResources
+from deuteron.passes.gpu import fit_shared
 
 
 @deuteron.jit
@@ -70,3 +71,13 @@ def test_dots_whose_operands_have_no_room_together_are_left_to_warps(k, by_warpg
     )
     assert ("wgmma" in kernel.asm["ptx"]) == by_warpgroups
     assert ("has no room for its operands" in kernel.asm["ttgir"]) == (not by_warpgroups)
+
+
+@pytest.mark.parametrize(("stages", "size", "times"), [(3, 64, 1), (3, 128, 3), (6, 128, 3)])
+def test_passes_do_not_run_for_stages_that_cannot_have_room(monkeypatch, stages, size, times):
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    monkeypatch.setenv("DEUTERON_EMULATOR_SEED", "1")
+    made, fits = [], fit_shared._fits
+    monkeypatch.setattr(fit_shared, "_fits", lambda module, config: made.append(module) or fits(module, config))
+    compiled(stages, size=size)
+    assert len(made) == times

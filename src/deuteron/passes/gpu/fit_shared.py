@@ -3,8 +3,9 @@
     num_stages=3: 240 KB of 227    ->    num_stages=2: 176 KB, and a remark on the function
     num_stages=1: 256 KB           ->    operands of all dots in registers, and remarks on the dots
 
-What else than its rings a kernel needs is known in the end alone, so that all passes run once more. Where nothing fits
-the first stays, which is an error when it is lowered: autotuners count on it.
+What else than its rings a kernel needs is known in the end alone, so that all passes run once more: not for numbers of
+stages with which the slots that the rings lose are too few, but for one, with which loads have no rings. Where nothing
+fits the first stays, which is an error when it is lowered: autotuners count on it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from dataclasses import replace
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from deuteron.analysis.shared_memory.scratch import scratch_bytes
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import functions_in
+from deuteron.ir.ttg.memdesc_index import num_buffers
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
@@ -34,6 +38,8 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
     if _fits(first, config):
         return first
     for num_stages in range(most - 1, 0, -1):
+        if num_stages > 1 and _least_bytes(first, num_stages) > config.machine.shared.max_bytes:
+            continue
         made = made_for(_with_fewer(config, num_stages), _with_stages(kept, num_stages))
         if _fits(made, config):
             _tell(made, most, num_stages)
@@ -58,6 +64,16 @@ def _without_operands(config: GPUConfig) -> GPUConfig:
 def _fits(module: ModuleOp, config: GPUConfig) -> bool:
     """Of passes without the one that places what is in shared memory nothing is known."""
     return TOTAL not in module.attributes or total_of(module) <= config.machine.shared.max_bytes
+
+
+def _least_bytes(module: ModuleOp, num_stages: int) -> int:
+    """What a module would take at least with so many stages: a ring of more slots would keep one fewer than these."""
+    allocs = nested_ops(module, LocalAllocOp)
+    return total_of(module) - sum(
+        scratch_bytes(alloc) // count * max(0, count - num_stages + 1)
+        for alloc in allocs
+        if (count := num_buffers(alloc.result.type)) > 1
+    )
 
 
 def _with_stages(module: ModuleOp, num_stages: int) -> ModuleOp:
