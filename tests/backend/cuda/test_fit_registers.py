@@ -13,7 +13,7 @@ from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit, rewar
 from deuteron.backend.cuda.assembler.live_registers import live_registers
 from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources
 from deuteron.backend.cuda.target import architecture
-from deuteron.errors import OutOfResources
+from deuteron.errors import AssemblerError, OutOfResources
 
 HOPPER = architecture(90)
 LIMITS = [
@@ -168,10 +168,13 @@ def test_dots_give_up_registers_for_half_as_many_blocks_again(monkeypatch, regis
     assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == kept
 
 
-def test_dots_that_need_more_keep_what_they_had(monkeypatch):
+@pytest.mark.parametrize(
+    "error", [OutOfResources(90, 80, "registers per thread"), AssemblerError("(C7600) Register allocation failed")]
+)
+def test_dots_that_need_more_keep_what_they_had(monkeypatch, error):
     def assemble(ptx: str, *_: object) -> Cubin:
         if ".maxnreg" in ptx:
-            raise OutOfResources(90, 80, "registers per thread")
+            raise error
         return Cubin(b"", Resources(90), ())
 
     monkeypatch.setattr(fit_registers, "assemble", assemble)

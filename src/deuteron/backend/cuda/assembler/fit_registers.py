@@ -33,7 +33,7 @@ from deuteron.backend.cuda.assembler.occupancy import occupancy
 from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources, assemble
 from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.target import Architecture
-from deuteron.errors import OutOfResources
+from deuteron.errors import AssemblerError, OutOfResources
 from deuteron.machine.gpu import GPU
 
 # Of the registers: with fewer still, what is not spilled is computed again. Measured between an eighth and a quarter,
@@ -91,7 +91,7 @@ def assemble_to_fit(
         return cubin
     try:
         fitted = assemble(_limited(ptx, limit), architecture.name, fp_fusion)
-    except OutOfResources:
+    except (AssemblerError, OutOfResources):  # the text without a limit was accepted: it is the limit's fault
         return cubin
     used, then = cubin.resources, fitted.resources
     before, after = (_num_ctas(machine, int(threads[1]), one, dynamic_shared) for one in (used, then))
