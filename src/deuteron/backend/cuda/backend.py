@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend import ttir
+from deuteron.backend.cuda.assembler.clamp_fields import clamp_fields
 from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.assembler.loop_variables import emit_ptx_to_fit
 from deuteron.backend.cuda.assembler.nvdisasm import disassemble, has_disassembler
@@ -98,7 +99,7 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
 def emit_ptx_alone(llir: str, unit: Unit) -> Made:
     """Of PTX that nobody assembles: for the emulator."""
     ptx = emit_ptx_to_fit(llir, _architecture(unit))
-    return Made(_PTX(pack_differences(widen_products(pair_products(ptx)))))
+    return Made(_PTX(clamp_fields(pack_differences(widen_products(pair_products(ptx))))))
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:
