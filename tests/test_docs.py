@@ -37,3 +37,10 @@ def test_what_is_not_there_is_noticed(tmp_path):
     page.write_text("# A `heading` of *it*\n")
     assert not missing(page, "#a-heading-of-it") and not missing(page, "page.md")
     assert missing(page, "#another") and missing(page, "other.md")
+
+
+def test_every_page_of_measurements_is_in_their_index():
+    index = ROOT / "benchmarks/results/README.md"
+    assert {page.name for page in index.parent.glob("*.md")} - {index.name} == set(LINK.findall(index.read_text())) - {
+        link for link in LINK.findall(index.read_text()) if "/" in link
+    }

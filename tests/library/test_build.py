@@ -503,7 +503,8 @@ def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytes
 
 
 def invoke(project: Project, *arguments: str):
-    return CliRunner().invoke(main, ["build", "-f", str(project.file), *arguments])
+    declared = [] if "-f" in arguments else ["-f", str(project.file)]
+    return CliRunner().invoke(main, ["build", *declared, *arguments])
 
 
 def test_the_command(project: Project):
