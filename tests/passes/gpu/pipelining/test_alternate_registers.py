@@ -74,18 +74,21 @@ def test_the_same_results(rng, case, first, n, step):
     np.testing.assert_allclose(o, stored, rtol=1e-5, atol=1e-5)
 
 
-def test_an_end_near_the_largest_number(rng):
-    """The index after the last one wraps."""
+@pytest.mark.parametrize("step", [2, 3, 5])
+@pytest.mark.parametrize("length", [1, 2, 5, 6, 9])
+def test_an_end_near_the_largest_number(rng, step, length):
+    """The index after the last one wraps, and is before the end again: the emulator knows where the rows end."""
     most = (1 << 31) - 1
-    x, o = rng.standard_normal(256).astype(np.float32), np.zeros(256, np.float32)
-    emulate(at_the_end, x, o, most - 5, most, N=128, num_warps=4)
-    np.testing.assert_allclose(o[:128], sum(x[k : k + 128].astype(float) for k in (0, 3)), rtol=1e-5, atol=1e-5)
+    rows = range(0, length, step)
+    x, o = rng.standard_normal((rows[-1] + 1, 128)).astype(np.float32), np.zeros(128, np.float32)
+    emulate(at_the_end, x, o, most - length, most, STEP=step, N=128, num_warps=4)
+    np.testing.assert_allclose(o, sum(x[row].astype(float) for row in rows), rtol=1e-5, atol=1e-5)
 
 
 @deuteron.jit
-def at_the_end(x, o, first, n, N: tl.constexpr):
+def at_the_end(x, o, first, n, STEP: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
     total = tl.zeros((N,), tl.float32)
-    for k in tl.range(first, n, 3, loop_unroll_factor=1):
-        total += tl.load(x + (k - first) + i)
+    for k in tl.range(first, n, STEP, loop_unroll_factor=1):
+        total += tl.load(x + (k - first) * N + i)
     tl.store(o + i, total)

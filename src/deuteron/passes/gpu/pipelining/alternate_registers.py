@@ -37,6 +37,7 @@ from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.loads_into_registers import num_narrow
+from deuteron.passes.gpu.pipelining.prefetch_loads import masked_loads
 from deuteron.passes.gpu.pipelining.run_ahead import lead_of
 from deuteron.passes.gpu.rings.buffered_loads import has_dots, masked
 from deuteron.passes.optimisation import Optimisation
@@ -107,12 +108,17 @@ def _alternate(loop: scf.ForOp) -> None:
 def _copy(
     b: Builder, loop: scf.ForOp, ops: Sequence[Operation], index: SSAValue, runs: SSAValue | None
 ) -> list[SSAValue]:
-    """What the iteration after this one yields, whose ops are inserted; it stores where it runs."""
+    """What the iteration after this one yields, whose ops are inserted. It loads and stores where it runs: where it
+    does not, its index may have wrapped, and be before the end again.
+    """
     block = loop.body.block
     values = Values(zip(block.args, (index, *block.last_op.operands), strict=True))
     for op in ops:
         b.location = op.location
-        b.insert(_masked_store(b, op, values, runs) if isinstance(op, StoreOp) else op.clone(values))
+        if isinstance(op, LoadOp):
+            (values[op.result],) = masked_loads(b, [op], values, runs)
+        else:
+            b.insert(_masked_store(b, op, values, runs) if isinstance(op, StoreOp) else op.clone(values))
     return [values.of(value) for value in block.last_op.operands]
 
 
