@@ -10,7 +10,7 @@ strings without quotes. DEUTERON_ANY and NULL stand for any value.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deuteron.aot.c_text import c_string
@@ -21,6 +21,7 @@ from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.naming import parameter_names
 from deuteron.aot.targets import c_target
 from deuteron.aot.templates import render
+from deuteron.aot.tensor_map_code import demands
 from deuteron.backend.tensor_map import arguments_of
 
 Algos = Sequence[Sequence[KernelRecord]]
@@ -124,13 +125,18 @@ def conditions(record: KernelRecord) -> Iterator[tuple[str, str]]:
 
 def question(record: KernelRecord, *device: str) -> str:
     """C that is true once it is known whether this kernel takes the arguments, so that no other is asked."""
-    wrong = "".join(f"!({condition}) ? {c_string(text)} : " for condition, text in conditions(record))
-    asked = f"deuteron_asked(supports_{record.function}(), {wrong}{_grid_fault(record)}, &deuteron_result, reason)"
+    wrong = _first_fault(conditions(record), _grid_fault(record))
+    asked = f"deuteron_asked(supports_{record.function}(), {wrong}, &deuteron_result, reason)"
     return " && ".join([*device, asked])
 
 
+def _first_fault(demanded: Iterable[tuple[str, str]], otherwise: str) -> str:
+    """C: in words the first condition that does not hold."""
+    return "".join(f"!({condition}) ? {c_string(text)} : " for condition, text in dict.fromkeys(demanded)) + otherwise
+
+
 def _grid_fault(record: KernelRecord) -> str:
-    """C: in words what is wrong with the grid of a call, NULL where it can be launched."""
+    """C: in words what is wrong with the grid of a call, and with the tensors of one that is not empty; else NULL."""
     variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
     ones = {param.name: 1 for param in record.c_params if param.hint == 1}
     values = {param.name: _value(param.value) for param in record.constexprs}
@@ -138,7 +144,8 @@ def _grid_fault(record: KernelRecord) -> str:
     parts = parse_grid(record.grid, Scope(set(variables), {**whole, **ones}))
     most, large = _largest_grid(record)
     grid = ", ".join(node_code(part, variables) for part in parts)
-    return f"deuteron_grid_fault({grid}, INT64_C({most}), {c_string(large)}, &deuteron_bad)"
+    tensors = _first_fault(demands(record.tensor_maps, record.runtime_params), "NULL")
+    return f"deuteron_grid_fault({grid}, INT64_C({most}), {c_string(large)}, {tensors}, &deuteron_bad)"
 
 
 def _largest_grid(record: KernelRecord) -> tuple[int, str]:

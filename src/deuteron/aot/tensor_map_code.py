@@ -3,6 +3,7 @@
     expression_code(("mul", 64, ("argument", 1, 32), ("constant", 2)), params)
         (int64_t)((uint64_t)(int64_t)(int32_t)n * (uint64_t)INT64_C(2))
     encoding_code(maps, params)       the statements; `deuteron_map0` ... are the maps
+    demands(maps, params)             what has to hold for that, "deuteron_is_size(...)", and in words what does not
 
 Sums wrap as they do in the kernel. What cannot be copied by TMA is refused by runtime/cuda_driver.c with
 DEUTERON_ERROR_INVALID_VALUE, as the driver does it; a map that a branch makes is all zeros then.
@@ -10,10 +11,10 @@ DEUTERON_ERROR_INVALID_VALUE, as the driver does it; a map that a branch makes i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from deuteron.aot.metadata import ParamRecord
-from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, TensorMap
+from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, TensorMap, arguments_of
 
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 _COMPARISONS = {"max": ">", "min": "<"}
@@ -49,10 +50,44 @@ def declaration_code(maps: Sequence[TensorMap]) -> str:
     return "".join(lines)
 
 
+def demands(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> Iterator[tuple[str, str]]:
+    """What TMA asks of the tensors that every launch encodes: in C, and in words what is wrong where it does not hold.
+
+    The same as deuteron_cuda_encode of runtime/cuda_driver.c, by functions of templates/link.c. Constants have been
+    looked at when the kernel was compiled.
+    """
+    for described in maps:
+        if not described.is_conditional:
+            yield from _demands_of(described, params)
+
+
+def _demands_of(described: TensorMap, params: Sequence[ParamRecord]) -> Iterator[tuple[str, str]]:
+    name = _array(described, params)
+    yield f"(uint64_t){expression_code(described.base, params)} % 16 == 0", f"{name} is not divisible by 16"
+    for dim, size in enumerate(described.sizes):
+        if arguments_of(size):
+            text = f"size {dim} of {name} is not from 1 to 2**32"
+            yield f"deuteron_is_size({expression_code(size, params)})", text
+    for dim, stride in enumerate(described.strides):
+        if arguments_of(stride):
+            text = f"stride {dim} of {name} is not a multiple of 16 bytes from 0 to 2**40"
+            yield f"deuteron_is_stride({_stride_code(described, stride, params)})", text
+
+
+def _array(described: TensorMap, params: Sequence[ParamRecord]) -> str:
+    """The name of the array that a map is of."""
+    pointers = [params[index] for index in arguments_of(described.base) if (params[index].type or "").startswith("*")]
+    return pointers[0].name if pointers else "an array"
+
+
+def _stride_code(described: TensorMap, stride: Expression, params: Sequence[ParamRecord]) -> str:
+    """A stride in bytes."""
+    return expression_code(("mul", 64, stride, ("constant", described.element_bytes)), params)
+
+
 def _map_code(index: int, described: TensorMap, params: Sequence[ParamRecord]) -> str:
-    size = ("constant", described.element_bytes)
     sizes = [expression_code(extent, params) for extent in reversed(described.sizes)]
-    strides = [expression_code(("mul", 64, stride, size), params) for stride in reversed(described.strides)]
+    strides = [_stride_code(described, stride, params) for stride in reversed(described.strides)]
     element, swizzle = DATA_TYPES[described.element][1], SWIZZLES[described.swizzle][1]
     box = ", ".join(map(str, reversed(described.box)))
     return (

@@ -47,6 +47,33 @@ def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
     assert refused == ["1", "1", "1", "0"], "a stride, an address, a size; an empty grid needs no map"
 
 
+def test_why_tensors_are_not_copied(gpu: FakeGpu):
+    """What is said of the arguments is what comes of the launch."""
+    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=[*MAPS, IN_A_BRANCH])
+    gpu.link()
+    body = """
+  static const uint64_t x[] = {0x7000, 0x7000, 0x7008, 0x7000, 0x7000, 0x7000};
+  static const int rows[] = {100, 100, 100, 100, 0, 100};
+  static const uint32_t columns[] = {40, 41, 40, 4294967256u, 41, 40};
+  static const int64_t wide[] = {7, 7, 7, 7, 7, 0};
+  int i;
+  use_device(0);
+  for (i = 0; i < 6; i++) {
+    const char *why;
+    const int asked = (int)add_alpha_supports(NULL, x[i], rows[i], columns[i], wide[i], 0, &why);
+    printf("%d %d %s\\n", asked, (int)add_alpha_default(NULL, x[i], rows[i], columns[i], wide[i]), why);
+  }
+"""
+    assert gpu.program(body, C99).run().splitlines() == [
+        "0 0 ",
+        "1001 1 stride 0 of x is not a multiple of 16 bytes from 0 to 2**40",
+        "1001 1 x is not divisible by 16",
+        "1001 1 size 1 of x is not from 1 to 2**32",
+        "0 0 ",
+        "0 0 ",
+    ]
+
+
 OFTEN = r"""
 static int encoded(void) {
   const char *found = calls();

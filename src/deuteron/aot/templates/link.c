@@ -50,9 +50,18 @@ static bool deuteron_asked(deuteron_status fits, const char *wrong, deuteron_sta
 }
 
 ${grid}
+/* Whether TMA copies a tensor with such a size, in elements, and such a stride, in bytes. */
+DEUTERON_UNUSED static bool deuteron_is_size(int64_t size) { return size >= 1 && size <= INT64_C(1) << 32; }
+
+DEUTERON_UNUSED static bool deuteron_is_stride(int64_t bytes) {
+  return bytes >= 0 && bytes % 16 == 0 && bytes < INT64_C(1) << 40;
+}
+
 /* In words what keeps a grid from being launched, NULL where nothing does; `bad` is ready for the next one then. `large`
-   is what is said of a grid that has more than `most` programs along x, or more than a device can number. */
-static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int64_t most, const char *large, int *bad) {
+   is what is said of a grid that has more than `most` programs along x, or more than a device can number, and `tensors`
+   of one that is not empty. */
+static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int64_t most, const char *large,
+                                       const char *tensors, int *bad) {
   const int64_t parts[3] = {x, y, z};
   const int is_bad = *bad;
   uint32_t grid[3];
@@ -61,7 +70,7 @@ static const char *deuteron_grid_fault(int64_t x, int64_t y, int64_t z, int64_t 
     return "the grid divides by zero, or has a number of more than 64 bits";
   if (deuteron_make_grid(parts, 0, grid) != DEUTERON_SUCCESS || grid[0] > most)
     return large;
-  return NULL;
+  return grid[0] ? tensors : NULL;
 }
 ${on_cpu}${tuned}${say}
 #ifdef __cplusplus
