@@ -10,7 +10,7 @@ from deuteron.backend.cpu.math.powers import power
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.math import exponentials
-from tests.backend.cpu.test_math import EDGES, arguments
+from tests.backend.cpu.math.test_math import EDGES, arguments
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -27,7 +27,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError
 from deuteron.options import Target
-from tests.backend.cpu.amx_machine import amx_machine
+from tests.backend.cpu.products.amx_machine import amx_machine
 
 PRODUCTS = {product.name: product for product in (BF16_TILES, BYTE_TILES)}
 

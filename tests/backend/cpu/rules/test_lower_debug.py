@@ -21,7 +21,7 @@ _SETUP = """
 
 def run_apart(tmp_path, kernel: str, call: str) -> subprocess.CompletedProcess:
     """A kernel in a process of its own, whose output is caught."""
-    conftest = str(Path(__file__).with_name("conftest.py"))
+    conftest = str(Path(__file__).parents[1] / "conftest.py")
     script = tmp_path / "script.py"
     setup = textwrap.dedent(_SETUP.format(folder=str(tmp_path), conftest=conftest))
     script.write_text(setup + textwrap.dedent(kernel) + textwrap.dedent(call))

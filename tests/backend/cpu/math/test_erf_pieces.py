@@ -12,7 +12,7 @@ from deuteron.backend.cpu.math.erf_pieces import erf
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.language.extra import libdevice
-from tests.backend.cpu.test_math import SPECIAL, worst_error
+from tests.backend.cpu.math.test_math import SPECIAL, worst_error
 
 TARGET = cpu_target(*resolve_cpu("native"))
 

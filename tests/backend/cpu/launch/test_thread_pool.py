@@ -181,7 +181,7 @@ def test_no_memory_for_scratch():
 ENDS = """
 import sys, threading, time
 sys.path[:0] = {path!r}
-from tests.backend.cpu.test_thread_pool import launch, launch_at_random
+from tests.backend.cpu.launch.test_thread_pool import launch, launch_at_random
 launch(64, 1000)
 if {is_launching}:
     threading.Thread(target=launch_at_random, args=(1, 60, []), daemon=True).start()

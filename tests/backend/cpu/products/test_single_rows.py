@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from tests.backend.cpu.amx_machine import amx_machine
+from tests.backend.cpu.products.amx_machine import amx_machine
 
 CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.backend.cpu.kernel_writer import KernelWriter, import_kernel
+from tests.backend.cpu.plan.kernel_writer import KernelWriter, import_kernel
 
 INDEX = {
     "N": "i",

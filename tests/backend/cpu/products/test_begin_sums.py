@@ -12,7 +12,7 @@ from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.products.needed_sums import find_needed_sums
 from deuteron.backend.cpu.target import cpu_target
-from tests.backend.cpu.amx_machine import amx_machine
+from tests.backend.cpu.products.amx_machine import amx_machine
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ import deuteron.language as tl
 from deuteron.backend.cpu.launch.pool_layout import POOL
 from deuteron.backend.cpu.launch.thread_pool import thread_pool
 from deuteron.backend.cpu.launch.torch_team import torch_runtime
-from tests.backend.cpu.test_thread_pool import launch, launch_at_random
+from tests.backend.cpu.launch.test_thread_pool import launch, launch_at_random
 
 MILLISECOND = 1_000_000
 REGION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

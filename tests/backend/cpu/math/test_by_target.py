@@ -9,7 +9,7 @@ import deuteron.language as tl
 from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
-from tests.backend.cpu.test_math import REFERENCES, arguments, worst_error
+from tests.backend.cpu.math.test_math import REFERENCES, arguments, worst_error
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -8,7 +8,7 @@ import pytest
 from deuteron.backend.cpu.math.log_pieces import log, log2
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
-from tests.backend.cpu.test_math import SPECIAL, worst_error
+from tests.backend.cpu.math.test_math import SPECIAL, worst_error
 
 TARGET = cpu_target(*resolve_cpu("native"))
 FUNCTIONS = {"log": (log, np.log), "log2": (log2, np.log2)}

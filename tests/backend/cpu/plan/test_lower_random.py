@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.backend.cpu.kernel_writer import KernelWriter, import_kernel
+from tests.backend.cpu.plan.kernel_writer import KernelWriter, import_kernel
 
 INDEX = {"MN": "i[:, None] * N + j[None, :]", "NM": "j[:, None] * M + i[None, :]", "M": "i", "N": "j"}
 MASK = {"MN": "(i[:, None] < n) & (j[None, :] < n)", "NM": "j[:, None] < n", "M": "i < n", "N": "j < n"}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from tests.backend.cpu.kernel_writer import KernelWriter, import_kernel
+from tests.backend.cpu.plan.kernel_writer import KernelWriter, import_kernel
 
 LARGEST = 1024
 

@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.products import reuse as module
 from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.ir.tt.program import GetProgramIdOp
-from tests.backend.cpu.amx_machine import amx_machine
+from tests.backend.cpu.products.amx_machine import amx_machine
 
 M, N, K = 128, 96, 208  # of blocks of 32 x 32 x 16: 4 x 3 programs, 13 steps
 

@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products.direct import read_directly
 from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
-from tests.backend.cpu.amx_machine import amx_machine
+from tests.backend.cpu.products.amx_machine import amx_machine
 
 TYPES = {"fp32": np.float32, "bf16": ml_dtypes.bfloat16, "int8": np.int8}
 
