@@ -71,7 +71,7 @@ def parse(text: str, objects=(CONFIG,)):
     [
         ("", []),
         ("tune", [Tune(CONFIG)]),
-        (" needs{number=-3} , tune ,", [Needs(-3), Tune(CONFIG)]),
+        (" needs{number=3} , tune ,", [Needs(3), Tune(CONFIG)]),
         ("all,needs{number=2}", [*PIPELINES["all"], Needs(2)]),
         ("tune{}", [Tune(CONFIG)]),
         ("tune{max-size=2 factor=0.5,mode=a.b is-quick}", [Tune(CONFIG, 2, 0.5, True, "a.b")]),
@@ -106,7 +106,8 @@ def test_options_are_the_fields_and_those_of_the_configuration():
         ("tune,al", 6, "unknown pass 'al': did you mean 'all'?"),
         ("needs", 1, "pass 'needs' needs the option 'number'"),
         ("tune{is-quick=1}", 15, "option 'is-quick' is true or false, got '1'"),
-        ("tune{factor=x}", 13, "option 'factor' is float, got 'x'"),
+        ("tune{factor=x}", 13, "option 'factor' is a number, got 'x'"),
+        ("needs{number=-3}", 14, "option 'number' is a whole number, 0 or more, got '-3'"),
         ("tune{mode}", 6, "option 'mode' needs a value"),
         ("tune{machine=x}", 6, "unknown option of tune 'machine'"),
         ("tune{=}", 6, "expected an option"),

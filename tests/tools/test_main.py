@@ -24,7 +24,10 @@ def test_help_imports_no_command():
     help = "main(['--help'], standalone_mode=False)"
     code = f"import sys\nfrom deuteron.tools.main import main\n{help}\nprint(*sys.modules, file=sys.stderr)"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
-    assert {name for name in names if name.startswith("deuteron.tools.")} == {"deuteron.tools.main"}
+    assert {name for name in names if name.startswith("deuteron.tools.")} == {
+        "deuteron.tools.group",
+        "deuteron.tools.main",
+    }
 
 
 def test_each_command_is_a_module_that_runs():
@@ -33,11 +36,16 @@ def test_each_command_is_a_module_that_runs():
         assert "Usage: " in subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_word_that_is_no_command():
-    result = CliRunner().invoke(main, ["compiel"])
-    assert (
-        result.exit_code == 2 and "No such command 'compiel'. Did you mean 'compile'? There are build," in result.stderr
-    )
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compiel"], "No such command 'compiel'. Did you mean 'compile'? There are build,"),
+        (["cache", "list"], "No such command 'list'. Did you mean 'ls'? There are clear, export, import, ls, size."),
+    ],
+)
+def test_a_word_that_is_no_command(words, message):
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2 and message in result.stderr
 
 
 LONG = "x" * 300

@@ -133,9 +133,20 @@ MISTAKES = [
     (("-p", "fold,xyz"), "<passes>:1:6: error: unknown pass 'xyz': known are "),
     (("-p", "plan-cta{ctas=2}", "-t", "cuda:90"), "unknown option of plan-cta 'ctas': did you mean 'num-ctas'?"),
     (("-p", "fold{x=2}"), "unknown option of fold 'x': known are none"),
-    (("-p", "assign-layouts{num-warps=many}", "-t", "cuda:90"), "option 'num-warps' is int, got 'many'"),
+    (
+        ("-p", "assign-layouts{num-warps=many}", "-t", "cuda:90"),
+        "option 'num-warps' is a whole number, 0 or more, got 'many'",
+    ),
+    (
+        ("-p", "pipeline-loads{num-stages=-4}", "-t", "cuda:90"),
+        "option 'num-stages' is a whole number, 0 or more, got '-4'",
+    ),
+    (("-p", "assign-layouts{num-warps=3}", "-t", "cuda:90"), "num_warps must be a power of two from 1 to 32, got 3"),
     (("-p", "assign-layouts{num-warps}", "-t", "cuda:90"), "option 'num-warps' needs a value"),
-    (("-p", "rewrite-descriptors-to-pointers{tma-bytes=yes}"), "option 'tma-bytes' is int, got 'yes'"),
+    (
+        ("-p", "rewrite-descriptors-to-pointers{tma-bytes=yes}"),
+        "option 'tma-bytes' is a whole number, 0 or more, got 'yes'",
+    ),
     (("-p", "assign-layouts"), "pass 'assign-layouts' needs a GPUConfig: give a target that has one"),
     (("-p", "tile{x=1}"), "'tile' is a pipeline, which has no options of its own"),
     (("-p", "fold{x=1"), "expected a pass, as in 'pass{option=value},other-pass'"),

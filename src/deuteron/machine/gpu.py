@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
 from deuteron.machine.tile import TileConfig
+from deuteron.options import check_launch_options
 
 USUAL_REGISTERS = 255  # of 32 bits, of a thread: the most on every GPU here
 
@@ -112,7 +113,7 @@ class GPU:
 class GPUConfig:
     """A machine, and how many warps a CTA has, how many stages pipelined loops, how many CTAs a program.
 
-    Raises UsageError for what the machine cannot launch.
+    Raises UsageError for what no machine can launch, or this one cannot.
     """
 
     machine: GPU
@@ -121,6 +122,7 @@ class GPUConfig:
     num_ctas: int = 1
 
     def __post_init__(self) -> None:
+        check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
         name, max_warps, max_cluster = self.machine.name, self.machine.max_warps, self.machine.max_cluster
         if self.num_warps > max_warps:
             raise UsageError(

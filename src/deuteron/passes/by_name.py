@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import linecache
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, get_type_hints
@@ -155,10 +155,18 @@ def _make(made: type[ModulePass], found: re.Match, given: Mapping[type, object],
         if is_dataclass(type):
             if type not in given:
                 raise UsageError(f"pass '{made.name}' needs a {type.__name__}: give a target that has one", place)
-            arguments[field] = replace(given[type], **said.get(field, {}))
+            arguments[field] = _changed(given[type], said.get(field, {}), place)
         elif default is MISSING and field not in arguments:
             raise UsageError(f"pass '{made.name}' needs the option '{_dashed(field)}'", place)
     return made(**arguments)
+
+
+def _changed(given: Any, said: Mapping[str, Any], place: Location) -> Any:
+    """A configuration with other values; what it refuses is an error at the pass that they are said of."""
+    try:
+        return replace(given, **said)
+    except UsageError as error:
+        raise UsageError(error.message, place) from None
 
 
 def _said(made: type[ModulePass], found: re.Match) -> dict[str | None, dict[str, Any]]:
@@ -182,8 +190,23 @@ def _value(option: Option, match: re.Match) -> Any:
             return True
         raise UsageError(f"option '{option.name}' needs a value", _place(*match.span("name")))
     try:
-        return {"true": True, "false": False}[text] if option.type is bool else option.type(text)
+        return _READ[option.type](text)
     except (KeyError, ValueError):
-        expected = "true or false" if option.type is bool else SCALARS[option.type]
-        message = f"option '{option.name}' is {expected}, got '{text}'"
+        message = f"option '{option.name}' is {_EXPECTED[option.type]}, got '{text}'"
         raise UsageError(message, _place(*match.span("value"))) from None
+
+
+def _count(text: str) -> int:
+    """The whole numbers of passes count something."""
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+_READ: dict[type, Callable[[str], Any]] = {
+    int: _count,
+    bool: {"true": True, "false": False}.__getitem__,
+    float: float,
+    str: str,
+}
+_EXPECTED = {int: "a whole number, 0 or more", bool: "true or false", float: "a number", str: "a text"}

@@ -24,12 +24,13 @@ from deuteron.compiler.eviction import StoredFile, remove
 from deuteron.errors import UsageError, counted, suggest
 from deuteron.settings import settings
 from deuteron.tools.command import Command
+from deuteron.tools.group import Group
 
 _DAY = 24 * 3600
 _UNITS = ("B", "KB", "MB", "GB")
 
 
-@click.group("cache")
+@click.group("cache", cls=Group)
 def command() -> None:
     """List, measure, clear, export and import the compiled kernels on disk."""
 

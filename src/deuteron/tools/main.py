@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 import deuteron
-from deuteron.errors import suggest
+from deuteron.tools.group import Group
 
 _COMMANDS = {
     "build": "Build the libraries that deuteron.toml declares.",
@@ -34,7 +34,7 @@ _COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(Group):
     """The commands, each imported when it is asked for: not for a list of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,14 +42,6 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        is_unknown = args[0] not in _COMMANDS and not args[0].startswith("-")
-        if is_unknown and not ctx.resilient_parsing:
-            ctx.fail(f"No such command '{args[0]}'.{suggest(args[0], _COMMANDS)} There are {', '.join(_COMMANDS)}.")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

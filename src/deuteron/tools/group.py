@@ -1,0 +1,26 @@
+"""What groups of commands share: a word that is no command is an error, which names those that there are.
+
+@click.group("cache", cls=Group)
+def command(): ...
+
+deuteron cache list        No such command 'list'. Did you mean 'ls'? There are clear, export, import, ls, size.
+"""
+
+from __future__ import annotations
+
+import click
+
+from deuteron.errors import suggest
+
+
+class Group(click.Group):
+    """Commands, all of which are named where a word is none of them."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        is_unknown = args[0] not in known and not args[0].startswith("-")
+        if is_unknown and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'.{suggest(args[0], known)} There are {', '.join(known)}.")
+        return super().resolve_command(ctx, args)
