@@ -33,10 +33,11 @@ def test_block():
     prefix = ".L" + block.split("callq\\t.L")[1].split("_")[0]
     assert block.splitlines() == [
         "__asm__(",
+        r'"\t.ifndef\tadd\n"',
         r'"\t.pushsection\t.text\n"',
+        r'"\t.weak\tadd\n"',
         r'"\t.hidden\tadd\n"',
         r'"\t.text\n"',
-        r'"\t.globl\tadd\n"',
         r'"\t.type\tadd,@function\n"',
         r'"add:\n"',
         r'"\tadd\t%rax, 8(%rbx)\n"',
@@ -52,6 +53,7 @@ def test_block():
         rf'"{prefix}_msg:\n"',
         r'"\t.asciz\t\"helper .LBB0_1 \\\"quoted\\\" \\\\ \\n\"\n"',
         r'"\t.popsection\n"',
+        r'"\t.endif\n"',
         ");",
     ]
 

@@ -1,9 +1,12 @@
-"""Shared objects with a static library each, open in one program: each runs the version that it was linked with."""
+"""Several libraries in one program: shared objects with a static library each, which run the version that they were
+linked with; static libraries that have an equal kernel."""
 
 import subprocess
 from pathlib import Path
 
 from library.project import Project, write_project
+
+from deuteron.library import Library, build_library, read_project
 
 PLUGIN = """
 #include "norms.hpp"
@@ -55,3 +58,30 @@ def test_two_versions_of_a_library(tmp_path: Path):
     subprocess.run(["gcc", tmp_path / "host.c", "-ldl", "-o", tmp_path / "host"], check=True)
     said = subprocess.run([tmp_path / "host", *plugins], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["20", "12"] * 3
+
+
+TWO_TEAMS = """
+#include "norms.hpp"
+#include "sums.hpp"
+
+int main() {
+  float first = 2.0f, second = 2.0f;
+  norms::checked::scale(norms::cpu, &first, 10.0f, 1);
+  sums::checked::scale(sums::cpu, &second, 11.0f, 1);
+  return first == 20.0f && second == 22.0f ? 0 : 1;
+}
+"""
+
+
+def test_two_libraries_with_an_equal_kernel(tmp_path: Path):
+    """Also where a linker is told to take all of both, and where their code becomes one unit."""
+    kernels = read_project(write_project(tmp_path).file)["norms"].kernels[1:]
+    for name in ("norms", "sums"):
+        build_library(Library(name, ["cpu"], kernels, root=tmp_path), tmp_path / name)
+    (tmp_path / "main.cpp").write_text(TWO_TEAMS)
+    libraries = ["-Wl,--whole-archive", "norms/libnorms.a", "sums/libsums.a", "-Wl,--no-whole-archive"]
+    kernels = ["norms/norms.c", "sums/sums.c", *tmp_path.glob("*/kernels/*.c")]
+    for linked in (libraries, ["-flto", "-xc++", *kernels]):
+        command = ["g++", "-std=c++17", "-Inorms", "-Isums", "main.cpp", *linked, "-lpthread", "-o", "app"]
+        subprocess.run(command, check=True, cwd=tmp_path)
+        assert subprocess.run([tmp_path / "app"]).returncode == 0

@@ -4,9 +4,10 @@ r"""LLVM's assembly as a block of C, so that the compiler which builds a program
     .LBB0_1:                        ".L1f0c88aa_BB0_1:\n"
 
 The block stands among what the C compiler emits, in one unit or, with -flto, in one with other kernels. So every
-label but the kernel's own gets a prefix of its kernel, the kernel's symbol is hidden, the section is restored at the
-end, and what would clash with the C compiler's own output (names of files, places in them) is left out. Debug
-information is a unit of its own, with a line table that is data (`line_table.py`).
+label but the kernel's own gets a prefix of its kernel, the section is restored at the end, and what would clash with
+the C compiler's own output (names of files, places in them) is left out. The kernel's symbol is hidden, weak, and
+defined once in a unit: two libraries of a program may have an equal kernel. Debug information is a unit of its own,
+with a line table that is data (`line_table.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from collections.abc import Iterable, Iterator
 from deuteron.aot.line_table import START, LineTable
 
 # The C compiler writes these itself, once for its whole unit.
-_DROPPED = (".file", ".ident", ".loc", ".cv_", ".addrsig", ".hidden", ".cfi_sections")
+_DROPPED = (".file", ".ident", ".loc", ".cv_", ".addrsig", ".cfi_sections")
+_LINKAGE = (".globl", ".hidden")  # said anew
 _LABEL = re.compile(r"^([A-Za-z_.$][\w.$]*):")
 _NAME = re.compile(r"(?<![\w.$%])[A-Za-z_.$][\w.$]*")
 _QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
@@ -28,7 +30,7 @@ _CODE, _CODE_WITH_LINES = "\t.text", '\t.section\t.text.deuteron,"ax",@progbits'
 
 
 def assembly_block(assembly: str, symbol: str, name: str | None = None) -> str:
-    """A file-scope `__asm__` that defines `symbol`, hidden, and nothing else that another file could see.
+    """A file-scope `__asm__` that defines `symbol`, weak and hidden, and nothing else that another file could see.
 
     Where a `name` is given, the symbol is called so.
     """
@@ -38,12 +40,16 @@ def assembly_block(assembly: str, symbol: str, name: str | None = None) -> str:
     labels = {match[1] for line in lines if (match := _LABEL.match(line))} - {symbol}
     renamed = {label: prefix + label.removeprefix(".L").removeprefix(prefix[2:]) for label in labels}
     renamed |= {symbol: name or symbol, START: f"{prefix}line_table"}
+    defined = renamed[symbol]
     body = [
+        f"\t.ifndef\t{defined}",
         "\t.pushsection\t.text",
-        f"\t.hidden\t{name or symbol}",
+        f"\t.weak\t{defined}",
+        f"\t.hidden\t{defined}",
         *(_rename(_CODE_WITH_LINES if table and line == _CODE else line, renamed) for line in lines),
         *(_rename(line, renamed) for line in (table.lines(START) if table else ())),
         "\t.popsection",
+        "\t.endif",
     ]
     return "__asm__(\n" + "\n".join(_c_string(line) for text in body for line in text.split("\n")) + "\n);\n"
 
@@ -61,7 +67,7 @@ def _kept_lines(lines: Iterable[str], table: LineTable | None) -> Iterator[str]:
         instead = table.take(line) if table else None
         if instead:
             yield instead
-        elif not directive.startswith(_DROPPED):
+        elif not directive.startswith((*_DROPPED, *_LINKAGE)):
             yield from _of_debug_section(line, table) if table else (line,)
 
 

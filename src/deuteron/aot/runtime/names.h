@@ -16,6 +16,9 @@
 #define DEUTERON_API __attribute__((visibility("default")))
 #endif
 
+/* Of the functions of a kernel: several libraries of a program may have it, and equal symbols are of equal code. */
+#define DEUTERON_MERGED __attribute__((weak))
+
 #if defined(__PIC__) && !defined(__PIE__) && !defined(DEUTERON_HIDDEN) && !defined(DEUTERON_PLAIN_NAMES)
 #define DEUTERON_PLAIN_NAMES 1
 #endif

@@ -10,7 +10,7 @@ static void ${symbol}(void *const *args, const uint32_t *grid, uint64_t begin, u
 }
 #endif
 
-${launch} {
+DEUTERON_MERGED ${launch} {
   /* The spans follow what the kernel tells, as it reads them. */
   struct {
     deuteron_control told;

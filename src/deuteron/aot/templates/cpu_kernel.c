@@ -39,7 +39,7 @@ ${features}      {0, 0, 0, 0, 0},
   return deuteron_check_cpu(features, ${num_features}, &known);
 }
 
-${launch} {
+DEUTERON_MERGED ${launch} {
   deuteron_control deuteron_told = {0, 0, {0, 0, 0}, 0, 0, 0};
   void *deuteron_args[] = {${args}};
   int deuteron_bad = 0;
@@ -60,14 +60,14 @@ ${launch} {
   return deuteron_told.stop == DEUTERON_FAILED ? DEUTERON_ERROR_ASSERT : deuteron_result;
 }
 
-deuteron_status load_${function}(void) {
+DEUTERON_MERGED deuteron_status load_${function}(void) {
   const deuteron_status result = deuteron_check();
   return result == DEUTERON_SUCCESS ? deuteron_load_v2() : result;
 }
 
-deuteron_status unload_${function}(void) { return deuteron_unload_v2(); }
+DEUTERON_MERGED deuteron_status unload_${function}(void) { return deuteron_unload_v2(); }
 
-deuteron_status supports_${function}(void) { return deuteron_check(); }
+DEUTERON_MERGED deuteron_status supports_${function}(void) { return deuteron_check(); }
 ${checked}
 ${plain_names}
 

@@ -18,7 +18,7 @@ ${ptx}static deuteron_cuda_kernel deuteron_this = {
     deuteron_cubin, "${symbol}", ${num_threads}, ${shared}, ${capability}, ${fits}, ${attributes}, ${otherwise},
     NULL, NULL, 0, 0, 0, 0};
 
-${launch} {
+DEUTERON_MERGED ${launch} {
 ${map_declarations}  void *deuteron_args[] = {${args}};
   int deuteron_bad = 0;
   int64_t deuteron_parts[3];
@@ -33,11 +33,11 @@ ${map_declarations}  void *deuteron_args[] = {${args}};
 ${grid_limit}${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v5(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
 }
 
-deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v5(&deuteron_this); }
+DEUTERON_MERGED deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v5(&deuteron_this); }
 
-deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v5(&deuteron_this); }
+DEUTERON_MERGED deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v5(&deuteron_this); }
 
-deuteron_status supports_${function}(void) { return (deuteron_status)deuteron_cuda_supports_v5(&deuteron_this); }
+DEUTERON_MERGED deuteron_status supports_${function}(void) { return (deuteron_status)deuteron_cuda_supports_v5(&deuteron_this); }
 
 ${plain_names}
 
