@@ -262,7 +262,7 @@ class _Program:
     def _for(self, depth: int, in_loop: bool, in_function: bool) -> None:
         end, step = self._rng.choice(("n", "m", "3", "K", self._number(2))), self._rng.choice((1, 2, -1, -2))
         new, other = self._new_name(), self._new_name()  # the language may know no value of them after the loop
-        one, two = (new, other) if in_loop else (self._rng.choice("ab"), self._rng.choice("ij"))
+        one, two = self._rng.choice("ab"), self._rng.choice("ij")
         headers = (
             *[f"for {new} in range({end}):"] * 2,
             f"for {new} in range({self._number(2)}, {self._number(2)}, {step}):",

@@ -204,6 +204,29 @@ def test_static_range_over_a_tuple(draw, poisoned, check_norm):
 
 
 @triton.jit
+def reused_variable_kernel(out_ptr, n, w):
+    j = n
+    total = 0
+    for i in range(n):
+        total += j
+        for j in (1, w):
+            total += j * i
+    for i in range(n):
+        for k in tl.static_range(2):  # nobody reads k elsewhere
+            total += k
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, j)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_a_loop_carries_what_an_unrolled_one_leaves_its_variable(poisoned, n):
+    out = poisoned("int32", 2)
+    reused_variable_kernel[(1,)](out, n, 7)
+    expected = [n + 7 * (n - 1) + 8 * sum(range(n)) + n, 7] if n else [0, 0]
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
 def pointer_walk_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
     ptrs = x_ptr + tl.arange(0, BLOCK)
     mask = tl.arange(0, BLOCK) < n

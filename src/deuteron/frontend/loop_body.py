@@ -79,7 +79,8 @@ def compile_body(
     """Compile a loop's body into a block; `enter` binds the leading arguments (the loop variable).
 
     A number is a compile-time value in the body, unless the body turns out to change it: then it is compiled once more
-    with that number carried. So it is without the value of a variable that an inner loop has for its own.
+    with that number carried. So it is with a variable that an inner loop has for its own: carried where that loop is
+    unrolled and leaves it a value, else without one.
     `compile_iteration` is for a `while` that tests in its body.
     """
     names = [name for name in assigned_names([*_tests(node), *node.body]) if name in ctx.scope.variables]
@@ -91,7 +92,7 @@ def compile_body(
     unknown: dict[str, str] = {}
     while True:
         body = _compile_once(ctx, node, leading, enter, compile_iteration, carried, unknown)
-        changed = _changed_numbers(ctx, body, names)
+        changed = [*_changed_numbers(ctx, body, names), *_left_by_inner_loops(ctx, body, inner)]
         reused = _reused_variables(ctx, body, {name: loop for name, loop in inner.items() if name not in changed})
         if not changed and not reused:
             frame.carried = outer
@@ -218,6 +219,22 @@ def _changed_numbers(ctx: Context, body: LoopBody, assigned: Sequence[str]) -> l
             )
         changed.append(name)
     return changed
+
+
+def _left_by_inner_loops(ctx: Context, body: LoopBody, inner: dict[str, ast.For]) -> list[str]:
+    """Variables from before the loop that an unrolled one in its body has left another value of their type, where the
+    function reads them outside of the loops whose variables they are.
+    """
+    left = []
+    for name in inner:
+        before = ctx.scope.variables[name]
+        if name in body.carried or name not in body.variables or is_same(before, body.variables[name]):
+            continue
+        before = as_runtime(ctx, before)
+        can_carry = tensors_in(before) and can_join(before, promote(ctx, body.variables[name], before))
+        if can_carry and is_read(ctx.scope.function.tree, name):
+            left.append(name)
+    return left
 
 
 def _reused_variables(ctx: Context, body: LoopBody, inner: dict[str, ast.For]) -> dict[str, str]:
