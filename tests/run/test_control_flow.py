@@ -211,7 +211,7 @@ def reused_variable_kernel(out_ptr, n, w):
         total += j
         for j in (1, w):
             total += j * i
-    for i in range(n):
+    for _ in range(n):
         for k in tl.static_range(2):  # nobody reads k elsewhere
             total += k
     tl.store(out_ptr, total)
