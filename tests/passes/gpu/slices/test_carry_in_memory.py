@@ -1,5 +1,7 @@
 """Tiles that loops carry in memory of each thread, exchanged, kept and used before and after: with right results."""
 
+import re
+
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, emulate_compiled
@@ -9,6 +11,15 @@ import deuteron
 import deuteron.language as tl
 
 N = 128
+CASES = [
+    "exchanged",
+    "twice",
+    "kept",
+    "in a branch",
+    "in branches of a branch",
+    "before it is computed",
+    "summed up",
+]
 
 
 @deuteron.jit
@@ -31,6 +42,16 @@ def carried(a, out, n, N: tl.constexpr, CASE: tl.constexpr):
         elif CASE == "in a branch":
             if k % 2 == 1:
                 x = x * 2 + z
+        elif CASE == "in branches of a branch":
+            last = x
+            if k % 4 != 0:
+                if k % 2 == 1:
+                    x = (x ^ z) * 2 + z
+                    y = (y ^ x) * 2 + z
+                else:
+                    y = (y ^ x) * 2 + z
+                    for j in range(k):
+                        x = (x ^ j) * 2 + z
         elif CASE == "before it is computed":
             y += x
             x = x * 2 + z
@@ -41,6 +62,17 @@ def carried(a, out, n, N: tl.constexpr, CASE: tl.constexpr):
     tl.store(out + N * N + square, y)
     tl.store(out + 2 * N * N + square, last)
     tl.store(out + 3 * N * N + square, begun)
+
+
+def in_branches(x, y, z, k):
+    if k % 2 == 1:
+        x = (x ^ z) * 2 + z
+        y = (y ^ x) * 2 + z
+    elif k % 4 == 2:
+        y = (y ^ x) * 2 + z
+        for j in range(k):
+            x = (x ^ j) * 2 + z
+    return x, y
 
 
 def expected(case, a, n):
@@ -57,6 +89,9 @@ def expected(case, a, n):
                 x, last = x * 2 + z, x
             case "in a branch":
                 x = x * 2 + z if k % 2 else x
+            case "in branches of a branch":
+                last = x
+                x, y = in_branches(x, y, z, k)
             case "before it is computed":
                 x, y = x * 2 + z, y + x + x * 2 + z
             case "summed up":
@@ -66,12 +101,16 @@ def expected(case, a, n):
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
-@pytest.mark.parametrize("case", ["exchanged", "twice", "kept", "in a branch", "before it is computed", "summed up"])
+@pytest.mark.parametrize("case", CASES)
 def test_what_is_left(rng, case, target):
     a = aligned(rng.integers(-3, 4, (6, N, N)).astype(np.int32))
     out = aligned(np.full((4, N, N), 77, np.int32))
     kernel = compile_for(target, carried, a, out, 3, N=N, CASE=case, num_warps=1)
-    assert '"ttg.private_alloc"' in generic_asm(kernel, "ttgir")
+    ttgir = generic_asm(kernel, "ttgir")
+    assert '"ttg.private_alloc"' in ttgir
+    if case == "in branches of a branch":  # both stay, whatever side is taken
+        inside = kernel.asm["ttgir"].split("scf.for %k = ")[1].split('"scf.yield"(%x')[0]
+        assert not re.search(r'"ttg.private_store"\(%\w+, %\w+\)', inside)
     for n in (0, 1, 2, 4):
         out.fill(77)
         emulate_compiled(kernel, a, out, n)

@@ -9,7 +9,8 @@
     }
 
 The loop over slices that stores what is carried on is the last that loads what was carried: only it loads a slice, of
-the same number, before it stores that. What else uses the tile loads all of it, where an iteration begins.
+the same number, before it stores that. Where a branch stores what is carried on, its other side may carry on what was
+carried, and stores nothing. What else uses the tile loads all of it, where an iteration begins.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
-from deuteron.passes.gpu.slices.whole_tiles import is_allocated_in, load_whole, store_whole
+from deuteron.passes.gpu.slices.whole_tiles import is_after, is_allocated_in, load_whole, store_whole, stores_of
 from deuteron.passes.rewrite import erase
 
 
@@ -43,10 +44,13 @@ def carry_in_memory(loop: scf.ForOp, infos: AxisInfoAnalysis, most_held: float) 
 
 @dataclass(frozen=True)
 class _Tile:
-    """Which of those that a loop carries, where it is stored to be loaded in slices, and what is carried on."""
+    """Which of those that a loop carries, where it is stored to be loaded in slices, and what is carried on, unless
+    that is `kept`: the tile as it was.
+    """
 
     place: int
     stores: list[PrivateStoreOp]
+    kept: list[PrivateStoreOp]
     following: PrivateLoadOp
 
 
@@ -55,27 +59,37 @@ def _find(loop: scf.ForOp, place: int) -> _Tile | None:
     following = block.last_op.operands[place].owner
     if not isinstance(following, PrivateLoadOp) or not is_allocated_in(following.src, block):
         return None
-    writers = [use.operation for use in following.src.uses if isinstance(use.operation, PrivateStoreOp)]
-    if len(writers) != 1 or writers[0].index is None:
+    stores = [use.operation for use in block.args[1 + place].uses if isinstance(use.operation, PrivateStoreOp)]
+    kept = [store for store in stores if store.dst is following.src]
+    stores = [store for store in stores if is_allocated_in(store.dst, store.parent)]
+    writers = [store for store in stores_of(following.src) if store not in kept]
+    taken = [use.operation for store in stores for use in store.dst.uses if use.operation is not store]
+    is_safe = bool(stores and writers) and is_after(following, writers + kept)
+    if not is_safe or any(not _is_before(reader, writer, block) for reader in taken + kept for writer in writers):
         return None
-    users = [use.operation for use in block.args[1 + place].uses]
-    stores = [
-        op for op in users if isinstance(op, PrivateStoreOp) and op.parent is block and is_allocated_in(op.dst, block)
-    ]
-    readers = [use.operation for store in stores for use in store.dst.uses if use.operation is not store]
-    is_safe = bool(stores) and all(_is_before(reader, writers[0], block) for reader in readers)
-    return _Tile(place, stores, following) if is_safe else None
+    return _Tile(place, stores, kept, following)
 
 
 def _is_before(reader: Operation, writer: PrivateStoreOp, block: Block) -> bool:
-    """Whether a slice is loaded before any is stored, or before that of the same number is."""
-    if not isinstance(reader, PrivateLoadOp):
+    """Whether in a turn of a block a slice is read before any is stored, or before that of the same number is, or only
+    one of both is done.
+    """
+    if not isinstance(reader, PrivateLoadOp | PrivateStoreOp):
         return False
-    outer, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
-    if outer is not last:
-        return outer.is_before_in_block(last)
-    is_same = reader.index is writer.index and reader.src.type == writer.dst.type
-    return is_same and reader.parent is writer.parent and reader.is_before_in_block(writer)
+    first, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
+    if first is not last:
+        return first.is_before_in_block(last)
+    if isinstance(first, scf.IfOp):
+        sides = {side for op in (reader, writer) for side in _sides(first) if side.find_ancestor_op_in_block(op)}
+        return len(sides) > 1 or _is_before(reader, writer, sides.pop())
+    slices = first.body.block if isinstance(first, scf.ForOp) else None
+    is_same = isinstance(reader, PrivateLoadOp) and reader.index is writer.index and reader.src.type == writer.dst.type
+    is_of_turn = is_same and slices is reader.parent is writer.parent and reader.index is slices.args[0]
+    return is_of_turn and reader.is_before_in_block(writer)
+
+
+def _sides(branch: scf.IfOp) -> list[Block]:
+    return [region.block for region in branch.regions if region.blocks]
 
 
 def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:
@@ -84,6 +98,8 @@ def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:
     memory = before.value(PrivateAllocOp(made.type))
     store_whole(loop, loop.iter_args[number], memory)
     carried, result = block.args[1 + number], loop.results[number]
+    for store in tile.kept:
+        erase(store)
     for store in tile.stores:
         taken = store.dst
         erase(store)

@@ -23,7 +23,14 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateType
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
-from deuteron.passes.gpu.slices.whole_tiles import is_allocated_in, load_whole, store_nothing_twice, store_whole
+from deuteron.passes.gpu.slices.whole_tiles import (
+    is_after,
+    is_allocated_in,
+    load_whole,
+    store_nothing_twice,
+    store_whole,
+    stores_of,
+)
 from deuteron.passes.rewrite import erase
 
 
@@ -47,13 +54,7 @@ def _own_load(block: Block, place: int) -> PrivateLoadOp | None:
     """What a branch gives, if it loads it from memory that it allocates."""
     load = block.last_op.operands[place].owner
     is_own = isinstance(load, PrivateLoadOp) and load.index is None and load.parent is block
-    return load if is_own and is_allocated_in(load.src, block) and _is_last(load) else None
-
-
-def _is_last(load: PrivateLoadOp) -> bool:
-    """Whether nothing is stored there after it."""
-    stores = [use.operation for use in load.src.uses if not isinstance(use.operation, PrivateLoadOp)]
-    return all(load.parent.find_ancestor_op_in_block(store).is_before_in_block(load) for store in stores)
+    return load if is_own and is_allocated_in(load.src, block) and is_after(load, stores_of(load.src)) else None
 
 
 def _keep(branch: scf.IfOp, place: int, type: PrivateType, infos: AxisInfoAnalysis) -> None:

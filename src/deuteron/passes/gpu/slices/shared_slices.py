@@ -43,7 +43,10 @@ def slice_of(b: Builder, memory: SSAValue, axis: int, count: int, index: SSAValu
 
 
 def holds_until(load: LocalLoadOp, user: Operation) -> bool:
-    """Whether an op may load what was loaded before: the memory is not written between them, nor by the op itself."""
+    """Whether an op may load what was loaded before: the memory is not written between them, nor by the op itself, or
+    by what it is in.
+    """
+    user = load.parent.find_ancestor_op_in_block(user)
     op: Operation | None = load.next_op
     while op is not None:
         if any(_may_write(effect, load.src) for effect in effects_of(op)):

@@ -11,6 +11,8 @@ What a loop over slices has stored is not stored again for another loop, that wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -79,15 +81,20 @@ def is_allocated_in(memory: SSAValue, block: Block) -> bool:
     return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
 
 
+def is_after(load: PrivateLoadOp, stores: Sequence[PrivateStoreOp]) -> bool:
+    """Whether nothing is stored after it, of what is stored in its block."""
+    return all(load.parent.find_ancestor_op_in_block(store).is_before_in_block(load) for store in stores)
+
+
 def stays_until(load: PrivateLoadOp, user: Operation) -> bool:
     """Whether an op finds in memory what was loaded from there before: what a loop carries is stored over it."""
     block = load.parent
     here = block.find_ancestor_op_in_block(user)
-    stores = (block.find_ancestor_op_in_block(store) for store in _stores_of(load.src))
+    stores = (block.find_ancestor_op_in_block(store) for store in stores_of(load.src))
     return not any(store and load.is_before_in_block(store) and not here.is_before_in_block(store) for store in stores)
 
 
-def _stores_of(memory: SSAValue) -> list[PrivateStoreOp]:
+def stores_of(memory: SSAValue) -> list[PrivateStoreOp]:
     """Whatever view they go through."""
     while isinstance(memory.owner, PrivateViewOp):
         memory = memory.owner.src
