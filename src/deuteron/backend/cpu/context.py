@@ -9,7 +9,8 @@ Only here are rules looked up, the debug location set, and op and location added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -108,11 +109,23 @@ class Products:
 
 
 @dataclass(eq=False)
+class NestState:
+    """Of the nest that is emitted: the `level` outside of its loops, the tiles that are computed, by index, and how it
+    is vectorised. `lanes_on`: which lanes of its vectors count, if not all; `runs`: how its loads lie, if in two runs.
+    """
+
+    level: int = 0
+    vectorisation: Vectorisation = ELEMENTS
+    runs: Mapping[Operation, Runs] = field(default_factory=dict)
+    lanes_on: Fragment | None = None
+    tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
     a block at the innermost level. `streams`: the stores that may bypass the caches. `step` is that of the innermost
-    loop, `vectorisation` that of the nest which is emitted; `lanes_on`: which lanes of its vectors count, if not all,
-    `runs`: how its loads lie, if in two runs.
+    loop.
     """
 
     module: Module
@@ -131,11 +144,7 @@ class Context:
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)
     step: LoopStep | None = None
-    nest_level: int = 0
-    tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
-    vectorisation: Vectorisation = ELEMENTS
-    lanes_on: Fragment | None = None
-    runs: Mapping[Operation, Runs] = field(default_factory=dict)
+    nest_state: NestState = field(default_factory=NestState)
     lane_functions: set[str] = field(default_factory=set)
     _computed: Collection[SSAValue] = ()
     _debug: dict = field(default_factory=dict)
@@ -164,6 +173,25 @@ class Context:
                 self._remember(*current, self._compute(*current))
             pending.pop()
         return self._known(value, index)
+
+    @contextmanager
+    def evaluating_afresh(self) -> Iterator[None]:
+        """What is known of tiles outside is not used inside, and the other way round."""
+        self.nest_state.tiles.clear()
+        yield
+        self.nest_state.tiles.clear()
+
+    @contextmanager
+    def evaluating_apart(self) -> Iterator[None]:
+        """What is bound and evaluated inside, of an iteration that is only looked at, is forgotten afterwards."""
+        scalars, totals = dict(self.scalars), dict(self.totals)
+        with self.evaluating_afresh():
+            yield
+        self.scalars, self.totals = scalars, totals
+
+    def leave_nest(self) -> None:
+        """Between nests nothing is known of tiles, and nothing is vectorised."""
+        self.nest_state = NestState(self.nest_state.level)
 
     def evaluate_before(self, kept: Collection[SSAValue], value: SSAValue, index: AxisIndex) -> Fragment:
         """The elements of a tile before this very nest has put the tiles that it keeps into their places."""
@@ -195,11 +223,11 @@ class Context:
         self.emitter.set_debug_location(self._debug[attribute])
 
     def _known(self, value: SSAValue, index: AxisIndex) -> Fragment | None:
-        return self.tiles.get((value, index)) if is_tile(value.type) else self.scalars.get(value)
+        return self.nest_state.tiles.get((value, index)) if is_tile(value.type) else self.scalars.get(value)
 
     def _remember(self, value: SSAValue, index: AxisIndex, fragment: Fragment) -> None:
         if is_tile(value.type):
-            self.tiles[value, index] = fragment
+            self.nest_state.tiles[value, index] = fragment
         else:
             self.scalars[value] = fragment
 

@@ -15,14 +15,14 @@ any is written, so that a root may overwrite what another one reads there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
-from deuteron.backend.cpu.context import AxisIndex, Context, Runs
+from deuteron.backend.cpu.context import AxisIndex, Context, NestState, Runs
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
 from deuteron.backend.cpu.memory.distances import are_equally_far_apart, find_runs
@@ -60,8 +60,7 @@ class NestLoops:
         self._loops: list[list[OpenLoop]] = []
         self._axes: list[list[Axis | None]] = [[None] for _ in nest.shape]
         self._lanes: dict[tuple[Axis, int | None], Axis] = {}
-        ctx.nest_level = ctx.emitter.depth
-        ctx.tiles.clear()
+        ctx.nest_state = NestState(ctx.emitter.depth)
 
     @property
     def indices(self) -> list[AxisIndex]:
@@ -100,7 +99,7 @@ class NestLoops:
         chosen, extent, most = self.vectorisation, self.nest.shape[axis], self._stride(axis)
         is_across = axis == chosen.across
         first = [entries[0] for entries in self._axes]
-        first[axis] = first[chosen.axis] = Axis(const("i32", 0), 1, self.ctx.nest_level)
+        first[axis] = first[chosen.axis] = Axis(const("i32", 0), 1, self.ctx.nest_state.level)
         least = most if is_across else Stride(chosen.register_lanes, 1)
         others = self.nest.shape[chosen.axis] if is_across else chosen.num_across
         return [*parts_of(self.ctx, limits, extent, most, least, lambda index: _at(index, first), others)]
@@ -189,7 +188,7 @@ class NestLoops:
         """The lanes from `start + offset` on."""
         level = self.ctx.emitter.depth
         if start.is_constant:
-            return Axis(const("i32", offset), lanes, self.ctx.nest_level)
+            return Axis(const("i32", offset), lanes, self.ctx.nest_state.level)
         b = self.ctx.emitter.innermost()
         return Axis(b.add(start, const("i32", offset), "nuw nsw") if offset else start, lanes, level)
 
@@ -228,7 +227,7 @@ def emit_nest(ctx: Context, nest: Nest) -> None:
         condition = _are_neighbours(ctx, nest, vectorisation)
         _emit_two(ctx, nest, condition, vectorisation, vectorisation.otherwise)
     else:
-        _emit_loops(ctx, nest, vectorisation)
+        _emit_loops(ctx, nest, vectorisation, runs={})
 
 
 def _emit_two(ctx: Context, nest: Nest, condition: Value, first: Vectorisation, second: Vectorisation) -> None:
@@ -238,9 +237,8 @@ def _emit_two(ctx: Context, nest: Nest, condition: Value, first: Vectorisation, 
     entries, end = (b.block("regular"), b.block("irregular")), b.block("end")
     for entry, chosen in zip(entries, (first, second), strict=True):
         emitter.enter(entry)
-        if chosen is first.otherwise:
-            ctx.runs = _find_runs(ctx, nest, first)
-        _emit_loops(ctx, nest, chosen)
+        runs = _find_runs(ctx, nest, first) if chosen is first.otherwise else {}
+        _emit_loops(ctx, nest, chosen, runs)
         emitter.innermost().br(end)
         emitter.leave()
     b = emitter.innermost()
@@ -249,22 +247,19 @@ def _emit_two(ctx: Context, nest: Nest, condition: Value, first: Vectorisation, 
 
 
 def _all_hold(ctx: Context, nest: Nest, quotients: Quotients) -> Value:
-    """Whether all guards of a nest hold; `ctx.tiles` holds nothing of that afterwards."""
-    ctx.tiles.clear()
+    """Whether all guards of a nest hold."""
     conditions = []
-    for guard in sorted(quotients.guards, key=lambda guard: guard.most):
-        first = ctx.evaluate(guard.value, _first_of(ctx, guard.index)).value
-        conditions.append(ctx.emitter.innermost().icmp("ule", first, const(first.type, guard.most)))
-    ctx.tiles.clear()
+    with ctx.evaluating_afresh():
+        for guard in sorted(quotients.guards, key=lambda guard: guard.most):
+            first = ctx.evaluate(guard.value, _first_of(ctx, guard.index)).value
+            conditions.append(ctx.emitter.innermost().icmp("ule", first, const(first.type, guard.most)))
     return functools.reduce(ctx.emitter.innermost().and_, conditions)
 
 
 def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
-    """Whether the segments of a nest are long enough; `ctx.tiles` holds nothing of that afterwards."""
-    ctx.tiles.clear()
-    condition = are_long(ctx, segments, functools.partial(_first_of, ctx))
-    ctx.tiles.clear()
-    return condition
+    """Whether the segments of a nest are long enough."""
+    with ctx.evaluating_afresh():
+        return are_long(ctx, segments, functools.partial(_first_of, ctx))
 
 
 def _are_neighbours(ctx: Context, nest: Nest, chosen: Vectorisation) -> Value:
@@ -303,19 +298,18 @@ def _loaded_bytes(load: Operation) -> int:
 
 def _first_of(ctx: Context, index: Index) -> AxisIndex:
     """The first element of a tile in a nest that has not begun."""
-    return tuple(Axis(const("i32", 0), 1, ctx.nest_level) if isinstance(entry, int) else entry for entry in index)
+    return tuple(Axis(const("i32", 0), 1, ctx.nest_state.level) if isinstance(entry, int) else entry for entry in index)
 
 
 def _choose(ctx: Context, nest: Nest) -> Vectorisation:
     return choose_axis(ctx.plan, nest, ctx.target.vector_bits // 8, MAX_UNROLL)
 
 
-def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
+def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation, runs: Mapping[Operation, Runs]) -> None:
     loops = NestLoops(ctx, nest, vectorisation)
-    ctx.vectorisation = vectorisation
+    ctx.nest_state.vectorisation, ctx.nest_state.runs = vectorisation, runs
     _emit_along(loops, loops.order)
-    ctx.tiles.clear()
-    ctx.vectorisation, ctx.lanes_on, ctx.runs = ELEMENTS, None, {}
+    ctx.leave_nest()
 
 
 def _emit_along(loops: NestLoops, axes: Sequence[int], around: Part | None = None) -> None:
@@ -396,7 +390,7 @@ def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
     read = (ctx.evaluate_before(kept, value, _at(index, entries)) for entries in loops.lines)
     lines = [as_vector(emitter, fragment, count) for fragment in read]
     for at, column in zip(loops.indices, _columns(ctx, value, lines), strict=True):
-        ctx.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
+        ctx.nest_state.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
 
 
 def _columns(ctx: Context, value: SSAValue, lines: list[Value]) -> list[Value]:

@@ -128,10 +128,10 @@ def _all_are_on(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> Va
 @contextmanager
 def knowing(ctx: Context, part: Part, indices: Callable[[Index], Sequence[AxisIndex]]) -> Iterator[None]:
     """Evaluate with the comparisons that a part knows; what was computed of them is forgotten afterwards."""
-    before = dict(ctx.tiles)
+    before = ctx.nest_state.tiles
+    ctx.nest_state.tiles = dict(before)
     for (op, index), is_true in part.known.items():
         for at in indices(index):
-            ctx.tiles[op.results[0], at] = Uniform(const("i1", is_true), 0)
+            ctx.nest_state.tiles[op.results[0], at] = Uniform(const("i1", is_true), 0)
     yield
-    ctx.tiles.clear()
-    ctx.tiles.update(before)
+    ctx.nest_state.tiles = before

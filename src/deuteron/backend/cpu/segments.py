@@ -16,6 +16,8 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.emitter import OpenLoop
@@ -43,10 +45,10 @@ At = Callable[[Index, Axis], AxisIndex]  # the index of a tile where the dimensi
 
 def lanes_on(ctx: Context, mask: Fragment | None) -> Fragment | None:
     """A mask, without the lanes that are beyond the end of their segment."""
-    if ctx.lanes_on is None or mask is None:
-        return mask if mask is not None else ctx.lanes_on
-    both = lanewise(ctx.emitter, Builder.and_, mask, ctx.lanes_on)
-    return mask_of(both, where_both_are_full(ctx.emitter, mask, ctx.lanes_on))
+    if ctx.nest_state.lanes_on is None or mask is None:
+        return mask if mask is not None else ctx.nest_state.lanes_on
+    both = lanewise(ctx.emitter, Builder.and_, mask, ctx.nest_state.lanes_on)
+    return mask_of(both, where_both_are_full(ctx.emitter, mask, ctx.nest_state.lanes_on))
 
 
 def are_long(ctx: Context, segments: Segments, first_of: Callable[[Index], AxisIndex]) -> Value:
@@ -75,16 +77,20 @@ def open_segments(
     inner.counter.after = b.add(inner.index, const("i32", lanes), "nuw nsw")
     elements = b.add(b.splat(inner.index, lanes), vector_const("i32", range(lanes)))
     on = b.icmp("ult", elements, b.splat(segment.stop, lanes))
-    ctx.lanes_on = Vector(on, emitter.depth, b.icmp("ule", inner.counter.after, segment.stop))
+    ctx.nest_state.lanes_on = Vector(on, emitter.depth, b.icmp("ule", inner.counter.after, segment.stop))
     entry = Axis(inner.index, lanes, emitter.depth)
     _carry(ctx, [*segments.runs, *segments.counted], at, segment.entry, entry)
+    tiles = ctx.nest_state.tiles
     for chained in segments.of_counted:
-        known = ctx.tiles[chained.op.results[0], at(chained.index, segment.entry)]
-        ctx.tiles[chained.op.results[0], at(chained.index, entry)] = known
+        tiles[_key(chained, at, entry)] = tiles[_key(chained, at, segment.entry)]
     for limit in limits:
-        known = ctx.tiles[limit.op.results[0], at(limit.index, run.entry)]
-        ctx.tiles[limit.op.results[0], at(limit.index, entry)] = known
+        tiles[_key(limit, at, entry)] = tiles[_key(limit, at, run.entry)]
     return [run.loop, segment.loop, inner], entry
+
+
+def _key(one: Division | Limit, at: At, entry: Axis) -> tuple[SSAValue, AxisIndex]:
+    """Under which the result of a division, or of a comparison, at an entry is known."""
+    return one.op.results[0], at(one.index, entry)
 
 
 @dataclass(frozen=True)
@@ -186,9 +192,9 @@ def _open_segment(ctx: Context, run: _Run, segments: Segments, at: At) -> _Opene
     room = _num_steps_in(b, b.sub(following, counted.x), step, b.sub(run.stop, first))
     stop = b.add(first, room, "nuw nsw")  # computed of nothing but the number of segments: none waits for another
     loop.counter.after, loop.counter.others = stop, [b.add(number, const(type, 1)), following]
+    tiles = ctx.nest_state.tiles
     for one in (*segments.counted, *segments.of_counted):
-        known = ctx.tiles[one.op.results[0], at(one.index, run.entry)]
-        ctx.tiles[one.op.results[0], at(one.index, entry)] = _in_segment(ctx, one, known, number, rest)
+        tiles[_key(one, at, entry)] = _in_segment(ctx, one, tiles[_key(one, at, run.entry)], number, rest)
     return _Opened(loop, entry, stop)
 
 
@@ -212,10 +218,9 @@ def _in_segment(ctx: Context, one: Growth, known: Fragment, number: Value, rest:
 
 def _carry(ctx: Context, divisions: Iterable[Division], at: At, first: Axis, entry: Axis) -> None:
     """What divisions give at an entry of the loop that was opened last, from what they gave where that begins."""
-    gone = ctx.emitter.innermost().sub(entry.start, first.start)
+    gone, tiles = ctx.emitter.innermost().sub(entry.start, first.start), ctx.nest_state.tiles
     for division in divisions:
-        known = ctx.tiles[division.op.results[0], at(division.index, first)]
-        ctx.tiles[division.op.results[0], at(division.index, entry)] = _after(ctx, division, known, gone, entry.lanes)
+        tiles[_key(division, at, entry)] = _after(ctx, division, tiles[_key(division, at, first)], gone, entry.lanes)
 
 
 def _after(ctx: Context, division: Division, known: Fragment, gone: Value, lanes: int) -> Fragment:

@@ -17,7 +17,7 @@ from deuteron.backend.cpu.plan.items import Dot, For
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products.direct import read_directly
 from deuteron.backend.cpu.products.amx import emit_configuration, emit_release, emit_tile_matmul
-from deuteron.backend.cpu.products.blocking import MatmulShape, tile_columns
+from deuteron.backend.cpu.products.blocking import MatmulShape, Operands, tile_columns
 from deuteron.backend.cpu.products.products import BF16_TILES, BYTE_TILES
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm import targets
@@ -42,7 +42,7 @@ def _tile_matmul(shape: MatmulShape, product) -> str:
     module = Module("m", "")
     b = module.function("f", "void", [("ptr noalias", name) for name in "abc"], linkage="external")
     emit_configuration(b)
-    emit_tile_matmul(b, shape, *b.parameters, product)
+    emit_tile_matmul(b, shape, Operands(*b.parameters), product)
     emit_release(b)
     b.ret()
     return module.text()

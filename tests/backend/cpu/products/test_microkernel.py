@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deuteron.backend.cpu.memory.transpose import emit_transpose
-from deuteron.backend.cpu.products.blocking import MatmulShape, choose_blocking
+from deuteron.backend.cpu.products.blocking import MatmulShape, Operands, choose_blocking
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.packing import emit_packed
 from deuteron.backend.cpu.products.products import (
@@ -70,8 +70,8 @@ def multiply(rng, shape: MatmulShape, dtype: type, arch: str) -> str:
 
     def emit(builder, target):
         type = TYPES[dtype]
-        width = target.vector_width(bit_width(type))
-        emit_matmul(builder, shape, *builder.parameters, plain_product(type), width, target.vector_registers)
+        blocking = choose_blocking(shape, target.vector_width(bit_width(type)), target.vector_registers)
+        emit_matmul(builder, shape, Operands(*builder.parameters), plain_product(type), blocking)
 
     text = run(emit, arch, a, b, c)
     np.testing.assert_array_equal(c, expected)
@@ -121,7 +121,8 @@ def test_native_products(rng, m, n, k, product):
     shape = MatmulShape(m, n, k // product.group, k // product.group, n, n)
 
     def emit(builder, target):
-        emit_matmul(builder, shape, *builder.parameters, product, LANES, target.vector_registers)
+        blocking = choose_blocking(shape, LANES, target.vector_registers)
+        emit_matmul(builder, shape, Operands(*builder.parameters), product, blocking)
 
     if not has_product(product, cpu_target(*resolve_cpu("native"))):
         assert INSTRUCTIONS[product.name] in assembly_of(emit, "sapphirerapids", 3)

@@ -27,9 +27,9 @@ def are_equally_far_apart(
     ctx: Context, ptr: SSAValue, at: At, extent: int, distance: Value | None = None, count: Value | None = None
 ) -> Value:
     """Whether each address, of `extent`, or the first `count` of them, is where it would be if all were so many bytes
-    apart; `ctx.tiles` holds nothing then.
+    apart; `ctx.nest_state.tiles` holds nothing then.
     """
-    ctx.tiles.clear()
+    ctx.nest_state.tiles.clear()
     first, emitter = _addresses(ctx, ptr, at(one_element(0)), 1), ctx.emitter
     if distance is None:
         distance = emitter.innermost().sub(_addresses(ctx, ptr, at(one_element(1)), 1), first)
@@ -44,8 +44,8 @@ def are_equally_far_apart(
 
 
 def find_runs(ctx: Context, ptr: SSAValue, at: At, extent: int, num_bytes: int) -> Runs:
-    """How elements of so many bytes lie; `ctx.tiles` holds nothing then."""
-    ctx.tiles.clear()
+    """How elements of so many bytes lie; `ctx.nest_state.tiles` holds nothing then."""
+    ctx.nest_state.tiles.clear()
     first, distance = _addresses(ctx, ptr, at(one_element(0)), 1), const("i64", num_bytes)
 
     def first_elsewhere(b: Builder, found: Value, numbers: Value, so_far: Value) -> Value:
@@ -79,7 +79,7 @@ def _look(ctx: Context, ptr: SSAValue, at: At, extent: int, start: Value, then: 
     b = emitter.innermost()
     numbers = b.add(b.splat(b.zext(loop.index, "i64"), lanes), vector_const("i64", range(lanes)))
     (after,) = emitter.close_loop(loop, [then(b, found, numbers, loop.carried[0])])
-    ctx.tiles.clear()
+    ctx.nest_state.tiles.clear()
     return after
 
 

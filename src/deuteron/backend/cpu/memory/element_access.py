@@ -45,7 +45,7 @@ class Access:
     @property
     def is_far_apart(self) -> bool:
         """Whether the next access is somewhere else."""
-        return self.ctx.vectorisation.is_far_apart
+        return self.ctx.nest_state.vectorisation.is_far_apart
 
     @property
     def has_gathers(self) -> bool:

@@ -56,7 +56,7 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
     of_vectors, mask = _exchange_vectors(ctx, index)
     ptr, lanes, stride, level = _locate(ctx, place, of_vectors)
     type, b = place.slot.type, ctx.emitter.at(level)
-    if lanes > 1 and ctx.lanes_on is not None:
+    if lanes > 1 and ctx.nest_state.lanes_on is not None:
         elements = access.load(*_masked(ctx, ptr, lanes, stride, level, type))
     elif stride == 1 or lanes == 1:
         elements = b.load(vector(type, lanes), ptr, byte_width(type))
@@ -66,8 +66,8 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
         elements = _load_lanes(b, ptr, lanes, stride, type)
     if mask:
         elements = b.shufflevector(elements, elements, [lane ^ mask for lane in range(lanes)])
-    if lanes > 1 and ctx.lanes_on is not None:
-        level = max(level, ctx.lanes_on.level)
+    if lanes > 1 and ctx.nest_state.lanes_on is not None:
+        level = max(level, ctx.nest_state.lanes_on.level)
         b = ctx.emitter.at(level)
     return of_value(_from_scratch(b, elements, register_type(value.type)), level)
 
@@ -82,7 +82,7 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     elements = as_vector(ctx.emitter, fragment, lanes)
     type, b = place.slot.type, ctx.emitter.innermost()
     elements = _to_scratch(b, elements, type)
-    if lanes > 1 and ctx.lanes_on is not None:
+    if lanes > 1 and ctx.nest_state.lanes_on is not None:
         at, pointer, mask = _masked(ctx, ptr, lanes, stride, ctx.emitter.depth, type)
         access.store(at, pointer, of_value(elements, ctx.emitter.depth), mask)
         return
@@ -101,9 +101,9 @@ def _masked(
     ctx: Context, ptr: Value, lanes: int, stride: int, level: int, type: str
 ) -> tuple[Access, Affine, Fragment]:
     """An access of which some lanes are off."""
-    level = max(level, ctx.lanes_on.level)
+    level = max(level, ctx.nest_state.lanes_on.level)
     pointer = Affine(ptr, stride * byte_width(type), lanes, level)
-    return Access(ctx, level, lanes, type), pointer, ctx.lanes_on
+    return Access(ctx, level, lanes, type), pointer, ctx.nest_state.lanes_on
 
 
 def is_packed(place: Place) -> bool:
@@ -175,7 +175,7 @@ def _exchange_vectors(ctx: Context, index: AxisIndex) -> tuple[AxisIndex, int]:
 def _locate(ctx: Context, place: Place, index: AxisIndex) -> tuple[Value, int, int, int]:
     """Address, lanes, stride of the lanes and level of an index, each part of it computed at its own level."""
     axes = [(axis, stride) for axis, stride in zip(index, place.strides, strict=True) if axis is not None]
-    ptr, lanes, lane_stride, level = address_of_step(ctx, place), 1, 1, ctx.nest_level
+    ptr, lanes, lane_stride, level = address_of_step(ctx, place), 1, 1, ctx.nest_state.level
     layout, last = place.slot.layout, index[-1] if index else None
     for axis, stride in sorted(axes, key=lambda pair: pair[0].level):
         level = max(level, axis.level)

@@ -1,6 +1,6 @@
 """The matrix product on tiles, registers of 16 rows of 64 bytes: AMX (Intel SDM vol. 1, chapter 18).
 
-    emit_tile_matmul(b, MatmulShape(64, 64, 32, lda, 32, ldc, panel), a, bm, c, BF16_TILES)
+    emit_tile_matmul(b, MatmulShape(64, 64, 32, lda, 32, ldc, panel), Operands(a, bm, c), BF16_TILES)
 
     for j in 0, 32 .. n:                        columns of C: two tiles
         for i in 0, 32 .. m:                    rows of C: two tiles
@@ -20,7 +20,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deuteron.backend.cpu.products.blocking import NOTHING, TILE, Given, MatmulShape, needed_blocks, tile_columns
+from deuteron.backend.cpu.products.blocking import (
+    NOTHING,
+    TILE,
+    Given,
+    MatmulShape,
+    Operands,
+    needed_blocks,
+    tile_columns,
+)
 from deuteron.backend.cpu.products.products import TileProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE, TILEZERO
@@ -53,9 +61,7 @@ def emit_release(b: Builder) -> None:
 def emit_tile_matmul(
     b: Builder,
     shape: MatmulShape,
-    a: Value,
-    bm: Value,
-    c: Value,
+    operands: Operands,
     product: TileProduct,
     given: Given = NOTHING,
 ) -> None:
@@ -64,10 +70,10 @@ def emit_tile_matmul(
     """
     depth = given.depth or const("i64", shape.k)
     if shape.k % TILE == 0:
-        _emit_blocks(_Kernel(b, shape, a, bm, c, product, given, depth, given.from_zero))
+        _emit_blocks(_Kernel(b, shape, operands, product, given, depth, given.from_zero))
         return
     whole, rest = b.and_(depth, const("i64", -TILE)), b.and_(depth, const("i64", TILE - 1))
-    kernel = _Kernel(b, shape, a, bm, c, product, given, whole, given.from_zero)
+    kernel = _Kernel(b, shape, operands, product, given, whole, given.from_zero)
     _emit_blocks(kernel)
     with b.if_(b.icmp("ne", rest, const("i64", 0)), "rest"):
         _emit_narrow_configuration(b, rest, shape.k)
@@ -94,9 +100,7 @@ def _emit_blocks(kernel: _Kernel) -> None:
 class _Kernel:
     b: Builder
     shape: MatmulShape
-    a: Value
-    bm: Value
-    c: Value
+    operands: Operands
     product: TileProduct
     given: Given
     depth: Value
@@ -115,15 +119,17 @@ class _Kernel:
 
     def beyond(self, first: Value, depth: Value) -> _Kernel:
         """Adds the products of so many lanes more, from this one on."""
-        a, bm = self._lane(self.a, first), self._lane(self.bm, self.b.mul(first, const("i64", self.shape.ldb)))
-        return replace(self, a=a, bm=bm, depth=depth, from_zero=False)
+        a, bm, c = self.operands
+        a = self._lane(a, first)
+        bm = self._lane(bm, self.b.mul(first, const("i64", self.shape.ldb)))
+        return replace(self, operands=Operands(a, bm, c), depth=depth, from_zero=False)
 
     def emit_block(self, row: Value, column: Value, rows: int, columns: int) -> None:
         """One block of C, of so many tiles, over all of k."""
         b, shape = self.b, self.shape
-        c = self._lane(self.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
-        a = b.gep("i8", self.a, b.mul(row, self.row_bytes))
-        strip = self._lane(self.bm, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
+        c = self._lane(self.operands.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
+        a = b.gep("i8", self.operands.a, b.mul(row, self.row_bytes))
+        strip = self._lane(self.operands.b, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
         self._begin_sums(c, rows, columns)
         with b.loop(const("i64", 0), self.depth, const("i64", TILE), hint="k") as loop:
             left, right = self._lane(a, loop.index), self._lane(strip, b.mul(loop.index, const("i64", shape.ldb)))

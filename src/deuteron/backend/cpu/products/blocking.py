@@ -39,6 +39,14 @@ class MatmulShape:
         return self.panel // columns if self.panel else 1
 
 
+class Operands(NamedTuple):
+    """Where the matrices of C += A @ B begin."""
+
+    a: Value
+    b: Value
+    c: Value
+
+
 class Given(NamedTuple):
     """What of a product only the running program knows, or the loop around it.
 

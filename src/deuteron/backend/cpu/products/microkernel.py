@@ -1,6 +1,7 @@
 """The matrix product C += A @ B of row-major buffers, as loops around a block of C that stays in registers.
 
-    emit_matmul(b, MatmulShape(m, n, k, lda, ldb, ldc), a, bm, c, plain_product("float"), vector_width=16, registers=32)
+    shape = MatmulShape(m, n, k, lda, ldb, ldc)
+    emit_matmul(b, shape, Operands(a, bm, c), plain_product("float"), choose_blocking(shape, 16, 32))
 
     for j in 0, 32 .. n:                        columns of C: two vectors
         for i in 0, 8 .. m:                     rows of C
@@ -19,7 +20,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.products.blocking import NOTHING, Blocking, Given, MatmulShape, choose_blocking, needed_blocks
+from deuteron.backend.cpu.products.blocking import NOTHING, Blocking, Given, MatmulShape, Operands, needed_blocks
 from deuteron.backend.cpu.products.products import VectorProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, width, zero
@@ -28,21 +29,16 @@ from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, 
 def emit_matmul(
     b: Builder,
     shape: MatmulShape,
-    a: Value,
-    bm: Value,
-    c: Value,
+    operands: Operands,
     product: VectorProduct,
-    vector_width: int,
-    registers: int,
+    blocking: Blocking,
     given: Given = NOTHING,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
-    C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
-    are.
+    C has float, double or i32 elements, which `choose_blocking` was told.
     """
-    blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, product, blocking, given, given.depth or const("i64", shape.k))
+    kernel = _Kernel(b, shape, operands, product, blocking, given, given.depth or const("i64", shape.k))
     unit = blocking.vector_width
     for first, last, columns in needed_blocks(b, shape.n, blocking.columns, unit, given.needed_columns):
         with b.loop(first, last, const("i64", columns), hint="column") as column:
@@ -53,9 +49,7 @@ def emit_matmul(
 class _Kernel:
     b: Builder
     shape: MatmulShape
-    a: Value
-    bm: Value
-    c: Value
+    operands: Operands
     product: VectorProduct
     blocking: Blocking
     given: Given
@@ -90,7 +84,7 @@ class _Kernel:
         """One block of C, over all of k, less what is in excess in each row."""
         b, shape, product = self.b, self.shape, self.product
         type = vector(product.total, vector_width)
-        c = self._at(product.total, self.c, row, column, shape.ldc)
+        c = self._at(product.total, self.operands.c, row, column, shape.ldc)
         places = [self._offset(c, r * shape.ldc + v * vector_width) for r in range(rows) for v in range(vectors)]
         sums = self._begin_sums(type, places)
         if excess:
@@ -127,14 +121,14 @@ class _Kernel:
         b, lane = self.b, self.product.lane
         if self.given.row_bytes is not None:
             rows = [b.add(row, const("i64", r)) for r in range(count)]
-            return [b.gep("i8", self.a, b.mul(number, self.given.row_bytes)) for number in rows]
-        first = b.gep(lane, self.a, b.mul(row, const("i64", self.shape.lda)))
+            return [b.gep("i8", self.operands.a, b.mul(number, self.given.row_bytes)) for number in rows]
+        first = b.gep(lane, self.operands.a, b.mul(row, const("i64", self.shape.lda)))
         return [first, *(b.gep(lane, first, const("i64", r * self.shape.lda)) for r in range(1, count))]
 
     def _strip(self, column: Value) -> Value:
         """Where the columns of B begin that a block is computed from."""
         distance = const("i64", self.shape.strip(self.blocking.columns))
-        return self.b.gep(self.product.lane, self.bm, self.b.mul(column, distance))
+        return self.b.gep(self.product.lane, self.operands.b, self.b.mul(column, distance))
 
     def _step(self, sums: list[Value], a: list[Value], bm: Value, k: int, type: str) -> list[Value]:
         """The sums after the k-th of some steps: each row's element of A times the vectors of B."""

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deuteron.backend.cpu.products.products import NativeProduct, VectorProduct, plain_product
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, zero
+from deuteron.machine.cpu import CPU
 
 _BYTES = 4  # of an element of C
 _FLOATS = plain_product("float")
@@ -35,7 +37,27 @@ _FEWEST_VECTORS, _PAIR = 2, 2
 _AHEAD = 64
 _LINE_BYTES = 64  # of the caches
 
-Strided = tuple[Value, Value]  # where a matrix begins, and how many bytes its rows, or columns, are apart
+
+class Strided(NamedTuple):
+    """Where a matrix begins, and how many bytes its rows, or columns, are apart that are not neighbours."""
+
+    first: Value
+    distance: Value
+
+
+class Size(NamedTuple):
+    """Of a product, as the running program knows it."""
+
+    rows: Value
+    columns: Value
+    depth: Value
+
+
+class Most(NamedTuple):
+    """How many rows there may be, and how deep a part of B's columns is read at a time."""
+
+    rows: int
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -49,50 +71,34 @@ class Elements:
     product: NativeProduct | None = None
 
 
-def emit_row_products(
-    b: Builder,
-    a: Strided,
-    bm: Strided,
-    c: tuple[Value, int],
-    sizes: tuple[Value, Value, Value],
-    *,
-    elements: Elements,
-    b_is_by_columns: bool,
-    lanes: int,
-    registers: int,
-    step: int,
-    most_rows: int,
-    from_zero: bool,
-) -> None:
-    """`sizes`: rows, columns, and depth; C's rows are so many bytes apart. `step`: how deep a part of B's columns is
-    read at a time. `registers`: how many the processor has, of so many lanes. `most_rows`: how many rows there may be.
-    `from_zero`: C = A @ B. Without any depth C stays as it is, negative zeros too.
-    """
-    rows, columns, depth = sizes
-    product = _RowProducts(b, a, bm, c, rows, columns, depth, elements, lanes, registers, step, most_rows)
-    with b.if_(b.icmp("ne", depth, const("i64", 0)), "multiply"):
-        if from_zero:
-            product.clear()
-        if b_is_by_columns:
-            product.by_columns()
-        else:
-            product.by_rows()
-
-
 @dataclass(frozen=True)
-class _RowProducts:
+class RowProducts:
+    """C[rows, columns] += A @ B; C's rows are `c_pitch` bytes apart."""
+
     b: Builder
     a: Strided
     bm: Strided
-    c: tuple[Value, int]
-    rows: Value
-    columns: Value
-    depth: Value
+    c: Value
+    c_pitch: int
+    size: Size
+    most: Most
     elements: Elements
-    lanes: int
-    registers: int
-    step: int
-    most_rows: int
+    target: CPU
+
+    def emit(self, b_is_by_columns: bool, from_zero: bool) -> None:
+        """`from_zero`: C = A @ B. Without any depth C stays as it is, negative zeros too."""
+        b = self.b
+        with b.if_(b.icmp("ne", self.size.depth, const("i64", 0)), "multiply"):
+            if from_zero:
+                self.clear()
+            if b_is_by_columns:
+                self.by_columns()
+            else:
+                self.by_rows()
+
+    @property
+    def lanes(self) -> int:
+        return self.target.vector_width(8 * _BYTES)
 
     @property
     def type(self) -> str:
@@ -102,37 +108,37 @@ class _RowProducts:
         """C = 0, of whole vectors."""
         b = self.b
         with (
-            b.loop(const("i64", 0), self.rows, const("i64", 1), hint="row") as row,
-            b.loop(const("i64", 0), self.columns, const("i64", self.lanes), hint="column") as column,
+            b.loop(const("i64", 0), self.size.rows, const("i64", 1), hint="row") as row,
+            b.loop(const("i64", 0), self.size.columns, const("i64", self.lanes), hint="column") as column,
         ):
             b.store(zero(self.type), self._c(row.index, column.index), _BYTES)
 
     def by_rows(self) -> None:
         b, width = self.b, self.lanes * _VECTORS
-        whole = b.and_(self.columns, const("i64", -width))
-        with b.loop(const("i64", 0), self.depth, const("i64", self.step), hint="chunk") as chunk:
+        whole = b.and_(self.size.columns, const("i64", -width))
+        with b.loop(const("i64", 0), self.size.depth, const("i64", self.most.depth), hint="chunk") as chunk:
             with b.loop(const("i64", 0), whole, const("i64", width), hint="column") as column:
                 self._groups_of_rows(chunk.index, column.index)
-            with b.loop(whole, self.columns, const("i64", self.lanes), hint="column") as column:
-                left = b.trunc(b.sub(self.columns, column.index), "i32")
+            with b.loop(whole, self.size.columns, const("i64", self.lanes), hint="column") as column:
+                left = b.trunc(b.sub(self.size.columns, column.index), "i32")
                 mask = b.icmp("ult", vector_const("i32", range(self.lanes)), b.splat(left, self.lanes))
-                self._rows_of(chunk.index, column.index, const("i64", 0), self.rows, _PAIR, 1, mask)
+                self._rows_of(chunk.index, column.index, const("i64", 0), self.size.rows, _PAIR, 1, mask)
 
     def _groups_of_rows(self, k: Value, column: Value) -> None:
         """As many rows at a time as sums fill half of the registers with, down to pairs. Three of eight may be computed
         twice, one of four: B is read again for each group.
         """
-        b, sums, first = self.b, self.registers // 2, const("i64", 0)
+        b, sums, first = self.b, self.target.vector_registers // 2, const("i64", 0)
         for vectors in (_FEWEST_VECTORS, _VECTORS):
             count = sums // vectors
             twice = 3 * count // 8
-            if _PAIR < count <= self.most_rows + twice:
-                last = b.and_(b.add(self.rows, const("i64", twice)), const("i64", -count))
+            if _PAIR < count <= self.most.rows + twice:
+                last = b.and_(b.add(self.size.rows, const("i64", twice)), const("i64", -count))
                 end, width = b.add(column, const("i64", _VECTORS * self.lanes)), const("i64", vectors * self.lanes)
                 with b.loop(column, end, width, hint="part") as part:
                     self._rows_of(k, part.index, first, last, count, vectors, None)
                 first = b.umax(first, last)
-        self._rows_of(k, column, first, self.rows, _PAIR, _VECTORS, None)
+        self._rows_of(k, column, first, self.size.rows, _PAIR, _VECTORS, None)
 
     def _rows_of(
         self, k: Value, column: Value, first: Value, last: Value, count: int, vectors: int, mask: Value | None
@@ -144,7 +150,7 @@ class _RowProducts:
             places = [self._at(self._c(row, column), v * lanes) for row in rows for v in range(vectors)]
             a_rows = [self._element(self._row(self.a, row), k) for row in rows]
             sums = [self._load(place, mask) for place in places]
-            end = b.umin(const("i64", self.step), b.sub(self.depth, k))
+            end = b.umin(const("i64", self.most.depth), b.sub(self.size.depth, k))
             with b.loop(const("i64", 0), end, const("i64", 1), sums, "k") as loop:
                 line = self._element(self._row(self.bm, b.add(k, loop.index)), column)
                 if mask is None:
@@ -170,18 +176,18 @@ class _RowProducts:
             self.b.prefetch_to_second_cache(self.b.gep("i8", line, const("i64", offset)))
 
     def by_columns(self) -> None:
-        b, pairs = self.b, self.b.and_(self.rows, const("i64", -_PAIR))
-        with b.loop(const("i64", 0), self.columns, const("i64", _COLUMNS), hint="column") as column:
-            for first, last, count in ((const("i64", 0), pairs, _PAIR), (pairs, self.rows, 1)):
+        b, pairs = self.b, self.b.and_(self.size.rows, const("i64", -_PAIR))
+        with b.loop(const("i64", 0), self.size.columns, const("i64", _COLUMNS), hint="column") as column:
+            for first, last, count in ((const("i64", 0), pairs, _PAIR), (pairs, self.size.rows, 1)):
                 with b.loop(first, last, const("i64", count), hint="row") as row:
                     self._columns_of(self._rows_from(row.index, count), self._columns_from(column.index))
 
     def _columns_of(self, rows: list[Value], columns: list[Value]) -> None:
         b, count = self.b, len(columns)
         a_rows, lines = [self._row(self.a, row) for row in rows], [self._row(self.bm, own) for own in columns]
-        whole, has_excess = b.and_(self.depth, const("i64", -self._depth)), bool(self._product.excess)
+        whole, has_excess = b.and_(self.size.depth, const("i64", -self._depth)), bool(self._product.excess)
         sums = [zero(self.type)] * (len(rows) * (count + has_excess))
-        for first, last, is_rest in ((const("i64", 0), whole, False), (whole, self.depth, True)):
+        for first, last, is_rest in ((const("i64", 0), whole, False), (whole, self.size.depth, True)):
             with b.loop(first, last, const("i64", self._depth), sums, "k") as loop:
                 mask = self._mask(loop.index) if is_rest else None
                 left, right = (
@@ -198,10 +204,10 @@ class _RowProducts:
             b.store(self._add(start, self._sum_of_lanes(total)), place, _BYTES)
 
     def _rows_from(self, row: Value, count: int) -> list[Value]:
-        return self._from(row, count, self.rows)
+        return self._from(row, count, self.size.rows)
 
     def _columns_from(self, column: Value) -> list[Value]:
-        return self._from(column, _COLUMNS, self.columns)
+        return self._from(column, _COLUMNS, self.size.columns)
 
     def _from(self, first: Value, count: int, end: Value) -> list[Value]:
         """So many numbers, the last one before the end several times."""
@@ -228,7 +234,7 @@ class _RowProducts:
 
     def _mask(self, k: Value) -> Value:
         """Which elements of vectors along k there are."""
-        b, left = self.b, self.b.trunc(self.b.sub(self.depth, k), "i32")
+        b, left = self.b, self.b.trunc(self.b.sub(self.size.depth, k), "i32")
         return b.icmp("ult", vector_const("i32", range(self._depth)), b.splat(left, self._depth))
 
     def _along_k(self, place: Value, mask: Value | None) -> Value:
@@ -288,8 +294,8 @@ class _RowProducts:
         return self.b.gep("i8", first, self.b.mul(number, distance))
 
     def _c(self, row: Value, column: Value) -> Value:
-        first, pitch = self.c
-        return self.b.gep("float", self.b.gep("i8", first, self.b.mul(row, const("i64", pitch))), column)
+        first = self.b.gep("i8", self.c, self.b.mul(row, const("i64", self.c_pitch)))
+        return self.b.gep("float", first, column)
 
     def _at(self, place: Value, number: int) -> Value:
         return self.b.gep("float", place, const("i64", number)) if number else place

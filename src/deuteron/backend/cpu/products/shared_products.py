@@ -16,7 +16,7 @@ from dataclasses import astuple
 
 from deuteron.backend.cpu.plan.items import Dot, dots_of
 from deuteron.backend.cpu.plan.region import Region
-from deuteron.backend.cpu.products.blocking import Given, MatmulShape
+from deuteron.backend.cpu.products.blocking import Blocking, Given, MatmulShape, Operands
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.products import TileProduct, VectorProduct
 from deuteron.backend.llvm.builder import Builder
@@ -50,12 +50,9 @@ def kind_of(item: Dot) -> Hashable | None:
 def call_matmul(
     b: Builder,
     shape: MatmulShape,
-    a: Value,
-    bm: Value,
-    c: Value,
+    operands: Operands,
     product: VectorProduct,
-    vector_width: int,
-    registers: int,
+    blocking: Blocking,
     given: Given,
 ) -> None:
     """`emit_matmul`, by a function for all products that are given as much."""
@@ -68,6 +65,6 @@ def call_matmul(
         own = b.module.function(name, "void", typed, attributes=_ATTRIBUTES)
         first, second, third, *rest = own.parameters
         inside = Given(*(rest.pop(0) if isinstance(one, Value) else one for one in given))
-        emit_matmul(own, shape, first, second, third, product, vector_width, registers, inside)
+        emit_matmul(own, shape, Operands(first, second, third), product, blocking, inside)
         own.ret()
-    b.call("void", name, a, bm, c, *values)
+    b.call("void", name, *operands, *values)

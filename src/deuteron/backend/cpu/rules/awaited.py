@@ -36,12 +36,11 @@ def ask_for_stores(ctx: Context, item: Dot, number: Value) -> None:
 
 
 def _ask(ctx: Context, store: StoreOp, first: Value, last: Value, row_bytes: int) -> None:
-    ctx.tiles.clear()
     loop = ctx.emitter.open_part(first, last, const("i32", 1), (), "line")
-    row = ctx.evaluate(store.ptr, (Axis(loop.index, 1, ctx.emitter.depth), one_element(0))).value
+    with ctx.evaluating_afresh():
+        row = ctx.evaluate(store.ptr, (Axis(loop.index, 1, ctx.emitter.depth), one_element(0))).value
     _ask_for_row(ctx.emitter.innermost(), row, row_bytes)
     ctx.emitter.close_loop(loop)
-    ctx.tiles.clear()
 
 
 def _ask_for_row(b: Builder, row: Value, row_bytes: int) -> None:

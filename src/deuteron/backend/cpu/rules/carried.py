@@ -43,7 +43,7 @@ def total_type(argument: SSAValue) -> str:
 
 def advanced(ctx: Context, argument: SSAValue) -> Value:
     """What an induction has advanced by after this iteration."""
-    ctx.tiles.clear()
+    ctx.nest_state.tiles.clear()
     total = ctx.totals[argument].value
     for step in ctx.plan.storage.inductions[argument].steps:
         index = (None,) * len(step.type.get_shape()) if is_tile(step.type) else ()

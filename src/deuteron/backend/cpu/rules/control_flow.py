@@ -41,7 +41,7 @@ def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
     """Emit the items of a block at the innermost level."""
     ctx.bind_block(block)
     for item in region.items:
-        ctx.nest_level = ctx.emitter.depth
+        ctx.nest_state.level = ctx.emitter.depth
         ctx.locate(item.roots[0].op if isinstance(item, Nest) else item.op)
         _EMIT[type(item)](ctx, item)
 

@@ -46,13 +46,10 @@ def rows_across_lines(ctx: Context, item: For, bind_first: Callable[[], None]) -
 
 
 def _is_across_lines(ctx: Context, item: For, direct: Direct, bind_first: Callable[[], None]) -> Value:
-    known, totals = dict(ctx.scalars), dict(ctx.totals)
-    ctx.tiles.clear()
-    ctx.bind_block(item.op.body.block)
-    bind_first()
-    rows = [ctx.evaluate(direct.load.ptr, (one_element(row), one_element(0))).value for row in range(2)]
-    ctx.tiles.clear()
-    ctx.scalars, ctx.totals = known, totals
+    with ctx.evaluating_apart():
+        ctx.bind_block(item.op.body.block)
+        bind_first()
+        rows = [ctx.evaluate(direct.load.ptr, (one_element(row), one_element(0))).value for row in range(2)]
     b = ctx.emitter.innermost()
     first, second = (b.ptrtoint(row) for row in rows)
     within = b.and_(b.or_(first, b.sub(second, first)), const("i64", _LINE - 1))
@@ -101,17 +98,16 @@ def _num_full(ctx: Context, item: For, direct: Direct, bounds: Sequence[Value], 
     numbers = [value.index - 1 for value in scalars(direct.carried)]
     starts = [ctx.scalar(item.op.iter_args[number]) for number in numbers]
     starts += [const(total_type(tile), 0) for tile in tiles]
-    ctx.tiles.clear()
     loop = emitter.open_loop(*bounds, [const("i64", 0), found, *starts], "mask")
     count, goes_on, *carried = loop.carried
-    ctx.bind_block(block)
-    ctx.bind(block.args[0], loop.index)
-    bind_carried(ctx, direct.carried, tiles, carried)
-    is_full = functools.reduce(emitter.innermost().and_, _conditions(ctx, direct), goes_on)
-    following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
+    with ctx.evaluating_afresh():
+        ctx.bind_block(block)
+        ctx.bind(block.args[0], loop.index)
+        bind_carried(ctx, direct.carried, tiles, carried)
+        is_full = functools.reduce(emitter.innermost().and_, _conditions(ctx, direct), goes_on)
+        following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
     b = emitter.innermost()
     count, goes_on, *_ = emitter.close_loop(loop, [b.add(count, b.zext(is_full, "i64")), is_full, *following])
-    ctx.tiles.clear()
     b = emitter.innermost()
     return b.select(goes_on, const("i64", -1), b.sub(count, b.urem(count, const("i64", item.steps))))
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i8
 
@@ -29,21 +28,13 @@ from deuteron.backend.cpu.plan.items import Dot, For, Operand
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.backend.cpu.products.products import BF16_PAIRS, BYTE_QUADS
-from deuteron.backend.cpu.products.row_products import Elements, emit_row_products
+from deuteron.backend.cpu.products.row_products import Elements, Most, RowProducts, Size, Strided
 from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
 from deuteron.backend.cpu.rules.matrix import elements_needed
 from deuteron.backend.cpu.rules.reused import Kept, not_kept
 from deuteron.backend.cpu.rules.single_rows import count_single_rows
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.types import element_type_of, shape_of
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an operand begins, and how far its rows, or columns, are apart that are not neighbours."""
-
-    first: Value
-    distance: Value
 
 
 def begin_few_rows(
@@ -77,28 +68,33 @@ def unless_computed(ctx: Context, dot: Dot, emit: Callable[[], None]) -> None:
 
 
 def _compute(ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], bind_first: Callable[[], None]) -> Value:
-    known, totals, emitter = dict(ctx.scalars), dict(ctx.totals), ctx.emitter
-    rows, columns = _needed(ctx, dot, 0), _needed(ctx, dot, 1)
-    b = emitter.innermost()
-    are_few = b.icmp("ule", rows, const("i64", dot.few_rows.most_rows))
-    for limit in dot.few_rows.a.limits_along(0):
-        are_few = b.and_(are_few, b.icmp("ule", rows, _before(ctx, limit, shape_of(dot.op.a.type)[0])))
-    for limit in dot.few_rows.b.limits_along(1):
-        are_few = b.and_(are_few, b.icmp("ule", columns, _before(ctx, limit, shape_of(dot.op.b.type)[1])))
-    ctx.tiles.clear()
-    b = emitter.innermost()
-    entry, end = b.block("few_rows"), b.block("few_rows_end")
-    emitter.enter(entry)
-    count = _compute_few(ctx, item, dot, bounds, bind_first, rows, columns)
-    emitter.innermost().br(end)
-    last = emitter.leave()
-    ctx.tiles.clear()
-    ctx.scalars, ctx.totals = known, totals
+    emitter = ctx.emitter
+    with ctx.evaluating_apart():
+        rows, columns = _needed(ctx, dot, 0), _needed(ctx, dot, 1)
+        are_few = _are_few(ctx, dot, rows, columns)
+        b = emitter.innermost()
+        entry, end = b.block("few_rows"), b.block("few_rows_end")
+        emitter.enter(entry)
+        count = _compute_few(ctx, item, dot, bounds, bind_first, rows, columns)
+        emitter.innermost().br(end)
+        last = emitter.leave()
     b = emitter.innermost()
     before = b.current_block
     b.cond_br(are_few, entry, end)
     b.position(end)
     return b.phi("i64", [(count, last), (const("i64", 0), before)])
+
+
+def _are_few(ctx: Context, dot: Dot, rows: Value, columns: Value) -> Value:
+    """Whether so few rows are needed, and no more of them, and of columns, than the operands have."""
+    b = ctx.emitter.innermost()
+    with ctx.evaluating_afresh():
+        are_few = b.icmp("ule", rows, const("i64", dot.few_rows.most_rows))
+        for limit in dot.few_rows.a.limits_along(0):
+            are_few = b.and_(are_few, b.icmp("ule", rows, _before(ctx, limit, shape_of(dot.op.a.type)[0])))
+        for limit in dot.few_rows.b.limits_along(1):
+            are_few = b.and_(are_few, b.icmp("ule", columns, _before(ctx, limit, shape_of(dot.op.b.type)[1])))
+    return are_few
 
 
 def _needed(ctx: Context, dot: Dot, axis: int) -> Value:
@@ -122,30 +118,24 @@ def _compute_few(
     columns: Value,
 ) -> Value:
     """The products of as many iterations as can be computed together; how many those are."""
-    operands, known, totals = (dot.few_rows.a, dot.few_rows.b), dict(ctx.scalars), dict(ctx.totals)
-    ctx.bind_block(item.op.body.block)
-    bind_first()
-    regular = [_are_regular(ctx, operands[0], 0, rows), _are_regular(ctx, operands[1], 1, columns)]
-    places = [_place(ctx, operand) for operand in operands]
-    found = functools.reduce(ctx.emitter.innermost().and_, [one for own in regular for one in own])
-    ctx.scalars, ctx.totals = known, totals
+    operands = (dot.few_rows.a, dot.few_rows.b)
+    with ctx.evaluating_apart():
+        ctx.bind_block(item.op.body.block)
+        bind_first()
+        regular = [_are_regular(ctx, operands[0], 0, rows), _are_regular(ctx, operands[1], 1, columns)]
+        places = [_place(ctx, operand) for operand in operands]
+        found = functools.reduce(ctx.emitter.innermost().and_, [one for own in regular for one in own])
     count, depth = _count(ctx, item, dot, bounds, places, found)
-    a, b = places
-    builder = ctx.emitter.innermost()
-    emit_row_products(
-        builder,
-        (a.first, a.distance),
-        (b.first, b.distance),
-        (address(ctx, dot.result), dot.result.strides[-2] * byte_width(dot.result.slot.type)),
-        (rows, columns, depth),
+    products = RowProducts(
+        *(ctx.emitter.innermost(), *places),
+        c=address(ctx, dot.result),
+        c_pitch=dot.result.strides[-2] * byte_width(dot.result.slot.type),
+        size=Size(rows, columns, depth),
+        most=Most(dot.few_rows.most_rows, shape_of(dot.op.a.type)[1]),
         elements=_elements(ctx, dot),
-        b_is_by_columns=operands[1].unit_axis == 0,
-        lanes=ctx.target.vector_width(32),
-        registers=ctx.target.vector_registers,
-        step=shape_of(dot.op.a.type)[1],
-        most_rows=dot.few_rows.most_rows,
-        from_zero=dot.begins_sums,
+        target=ctx.target,
     )
+    products.emit(b_is_by_columns=operands[1].unit_axis == 0, from_zero=dot.begins_sums)
     return count
 
 
@@ -174,18 +164,17 @@ def _index_along(axis: int, entry: Axis) -> tuple[Axis, Axis]:
     return (entry, one_element(0)) if axis == 0 else (one_element(0), entry)
 
 
-def _place(ctx: Context, operand: Operand) -> _Place:
-    ctx.tiles.clear()
+def _place(ctx: Context, operand: Operand) -> Strided:
     second = (one_element(0), one_element(1)) if operand.unit_axis == 0 else (one_element(1), one_element(0))
     indices = ((one_element(0), one_element(0)), second)
-    first, next_one = (ctx.evaluate(operand.load.ptr, index).value for index in indices)
-    ctx.tiles.clear()
+    with ctx.evaluating_afresh():
+        first, next_one = (ctx.evaluate(operand.load.ptr, index).value for index in indices)
     b = ctx.emitter.innermost()
-    return _Place(first, b.sub(b.ptrtoint(next_one), b.ptrtoint(first)))
+    return Strided(first, b.sub(b.ptrtoint(next_one), b.ptrtoint(first)))
 
 
 def _count(
-    ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: Sequence[_Place], found: Value
+    ctx: Context, item: For, dot: Dot, bounds: Sequence[Value], places: Sequence[Strided], found: Value
 ) -> tuple[Value, Value]:
     """Of how many iterations, from the first on, what is loaded along k goes on where that before ends: of all, or of
     whole groups of steps. And how deep they are together: the last one may be less deep than a tile.
@@ -199,32 +188,31 @@ def _count(
     expected = [emitter.innermost().ptrtoint(place.first) for place in places]
     sources, extent = (dot.few_rows.a, dot.few_rows.b), const("i64", shape_of(dot.op.a.type)[1])
     steps = [_step_bytes(ctx, *taken) for taken in zip(sources, (1, 0), places, strict=True)]
-    ctx.tiles.clear()
     none = const("i64", 0)
     loop = emitter.open_loop(*bounds, [none, none, found, *expected, *starts], "full")
     count, depth, goes_on, *rest = loop.carried
-    ctx.bind_block(block)
-    ctx.bind(block.args[0], loop.index)
-    bind_carried(ctx, carried_values, tiles, rest[2:])
-    conditions = _conditions(ctx, dot, rest[:2])
-    elements, are_all = _elements_on(ctx, dot)
-    b = emitter.innermost()
-    is_deep = b.icmp("eq", depth, b.mul(count, extent))
-    goes_on = functools.reduce(b.and_, [*conditions, *are_all, is_deep], goes_on)
-    following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
+    with ctx.evaluating_afresh():
+        ctx.bind_block(block)
+        ctx.bind(block.args[0], loop.index)
+        bind_carried(ctx, carried_values, tiles, rest[2:])
+        conditions = _conditions(ctx, dot, rest[:2])
+        elements, are_all = _elements_on(ctx, dot)
+        b = emitter.innermost()
+        is_deep = b.icmp("eq", depth, b.mul(count, extent))
+        goes_on = functools.reduce(b.and_, [*conditions, *are_all, is_deep], goes_on)
+        following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
     b = emitter.innermost()
     expected = [b.add(*pair) for pair in zip(rest[:2], steps, strict=True)]
     depth = b.add(depth, b.select(goes_on, elements, none))
     count, depth, goes_on, *_ = emitter.close_loop(
         loop, [b.add(count, b.zext(goes_on, "i64")), depth, goes_on, *expected, *following]
     )
-    ctx.tiles.clear()
     b = emitter.innermost()
     count = b.select(goes_on, count, b.sub(count, b.urem(count, const("i64", item.steps))))
     return count, b.umin(depth, b.mul(count, extent))
 
 
-def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: _Place) -> Value:
+def _step_bytes(ctx: Context, operand: Operand, along_k: int, place: Strided) -> Value:
     """How far an iteration's operand is from that of the one before, if its k goes on."""
     extent = shape_of(operand.load.ptr.type)[along_k]
     element_bytes = byte_width(memory_type(element_type_of(operand.load.result.type)))

@@ -115,7 +115,7 @@ def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
     """Whether the quotient is the same in all lanes: see plan/vectors/quotients.py."""
-    return op in ctx.vectorisation.quotients.ops and isinstance(x, Affine)
+    return op in ctx.nest_state.vectorisation.quotients.ops and isinstance(x, Affine)
 
 
 def _of_first_lanes(ctx: Context, x: Affine, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:

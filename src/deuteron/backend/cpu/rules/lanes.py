@@ -51,15 +51,14 @@ def emit_lanes(ctx: Context, nest: Nest) -> None:
 def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation, emit: Callable) -> None:
     root = nest.roots[0]
     loops = NestLoops(ctx, nest, vectorisation)
-    ctx.vectorisation = vectorisation
+    ctx.nest_state.vectorisation = vectorisation
     for axis in range(len(nest.shape)):
         loops.open(axis)
     ctx.locate(root.op)
     guarded(root.op, emit, ctx, root, loops.indices[0])
     for _ in nest.shape:
         loops.close()
-    ctx.tiles.clear()
-    ctx.vectorisation = ELEMENTS
+    ctx.leave_nest()
 
 
 def _vectorisation(ctx: Context, root: LaneRoot) -> Vectorisation:

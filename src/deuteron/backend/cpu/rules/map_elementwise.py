@@ -44,7 +44,9 @@ def _neighbours(ctx: Context, root: MapRoot, index: AxisIndex) -> list[AxisIndex
     count, pack = num_elements_of(root.sources[0].type), root.pack
     if index[0] is None:
         last = min(pack, count) - 1
-        return [(Axis(const("i32", min(n, last)), 1, ctx.nest_level) if count > 1 else None,) for n in range(pack)]
+        return [
+            (Axis(const("i32", min(n, last)), 1, ctx.nest_state.level) if count > 1 else None,) for n in range(pack)
+        ]
     b, level = ctx.emitter.at(index[0].level), index[0].level
     first = b.mul(index[0].start, const("i32", pack), "nuw nsw")
     starts = [first, *(b.add(first, const("i32", n), "nuw nsw") for n in range(1, pack))]

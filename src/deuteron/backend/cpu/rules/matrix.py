@@ -14,7 +14,7 @@ from deuteron.backend.cpu.plan.items import Dot, Transpose
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.backend.cpu.products.amx import emit_tile_matmul
-from deuteron.backend.cpu.products.blocking import TILE, Given, depth_step
+from deuteron.backend.cpu.products.blocking import TILE, Given, Operands, choose_blocking, depth_step
 from deuteron.backend.cpu.products.microkernel import emit_matmul
 from deuteron.backend.cpu.products.packing import emit_packed
 from deuteron.backend.cpu.products.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
@@ -28,23 +28,26 @@ from deuteron.ir.types import shape_of
 def emit_dot(ctx: Context, item: Dot) -> None:
     """One product, or one for each matrix of a batch; or, after some steps of a loop, the product of all of them."""
     places, emitter = (item.a, item.b, item.result), ctx.emitter
-    addresses = [address(ctx, place) if item.copies_a or place is not item.a else zero("ptr") for place in places]
+    first = [address(ctx, place) if item.copies_a or place is not item.a else zero("ptr") for place in places]
     batch, loop = shape_of(item.op.a.type)[:-2], None
     if batch and batch[0] > 1:
         loop = emitter.open_loop(const("i64", 0), const("i64", batch[0]), const("i64", 1), hint="batch")
-        addresses = [_matrix(ctx, place, first, loop.index) for place, first in zip(places, addresses, strict=True)]
+        first = [_matrix(ctx, *taken, loop.index) for taken in zip(places, first, strict=True)]
+    operands = Operands(*first)
     if item.packed is not None:
-        _emit_packed(ctx, item, item.product, item.packed, addresses[1])
+        _emit_packed(ctx, item, item.product, item.packed, operands.b)
     row_bytes = None
     if not item.copies_a:
-        addresses[0], row_bytes = _rows_in_memory(ctx, item)
+        a, row_bytes = _rows_in_memory(ctx, item)
+        operands = operands._replace(a=a)
     elif item.direct is not None:
-        addresses[0], row_bytes = _rows_or_copies(ctx, item, addresses[0])
+        a, row_bytes = _rows_or_copies(ctx, item, operands.a)
+        operands = operands._replace(a=a)
     depth = _depth(ctx, item)
     if item.steps == 1:
-        _emit_product(ctx, item, addresses, row_bytes, depth if item.needed_depth else None)
+        _emit_product(ctx, item, operands, row_bytes, depth if item.needed_depth else None)
     else:
-        _emit_steps(ctx, item, addresses, row_bytes, depth)
+        _emit_steps(ctx, item, operands, row_bytes, depth)
     if loop is not None:
         emitter.close_loop(loop)
 
@@ -60,10 +63,9 @@ def _rows_in_memory(ctx: Context, item: Dot) -> tuple[Value, Value]:
 
 def _rows_of_step(ctx: Context, item: Dot) -> tuple[Value, Value]:
     """The same, of this step."""
-    ctx.tiles.clear()
     indices = [(one_element(row), one_element(0)) for row in range(2)]
-    first, second = (ctx.evaluate(item.direct.load.ptr, index).value for index in indices)
-    ctx.tiles.clear()
+    with ctx.evaluating_afresh():
+        first, second = (ctx.evaluate(item.direct.load.ptr, index).value for index in indices)
     b = ctx.emitter.innermost()
     return first, b.sub(b.ptrtoint(second), b.ptrtoint(first))
 
@@ -99,7 +101,7 @@ def _depth(ctx: Context, item: Dot) -> Value:
     return b.mul(units, const("i64", unit // group))
 
 
-def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None, depth: Value) -> None:
+def _emit_steps(ctx: Context, item: Dot, operands: Operands, row_bytes: Value | None, depth: Value) -> None:
     """The product of the steps so far, if as many are kept as there is room for, or no other follows. Of those before
     the last all lanes count.
     """
@@ -107,7 +109,7 @@ def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Valu
     _, _, lanes = _sizes(item)
     with b.if_(step.is_last, "product"):
         depth = b.add(b.mul(step.number, const("i64", lanes)), depth)
-        _emit_product(ctx, item, addresses, row_bytes, depth)
+        _emit_product(ctx, item, operands, row_bytes, depth)
 
 
 def _emit_packed(ctx: Context, item: Dot, product: NativeProduct, packed: Place, bm: Value) -> None:
@@ -128,24 +130,23 @@ def _emit_packed(ctx: Context, item: Dot, product: NativeProduct, packed: Place,
 
 
 def _emit_product(
-    ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None, depth: Value | None = None
+    ctx: Context, item: Dot, operands: Operands, row_bytes: Value | None, depth: Value | None = None
 ) -> None:
-    a, bm, c = addresses
     b, product, shape = ctx.emitter.innermost(), item.product, matmul_shape(item)
     if item.packed is not None:
-        bm = address(ctx, item.packed)
+        operands = operands._replace(b=address(ctx, item.packed))
     from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
     m, n, _ = _sizes(item)
     needed = [_needed(ctx, limits, extent) for limits, extent in ((item.needed_rows, m), (item.needed_columns, n))]
     given = Given(depth, from_zero, row_bytes, *needed)
     ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
-        emit_tile_matmul(b, shape, a, bm, c, product, given)
+        emit_tile_matmul(b, shape, operands, product, given)
         return
     width = LANES if product is not None else ctx.target.vector_width(bit_width(item.result.slot.type))
     product = product or _plain_product(item)
     emit = call_matmul if kind_of(item) in ctx.products.repeated else emit_matmul
-    emit(b, shape, a, bm, c, product, width, ctx.target.vector_registers, given)
+    emit(b, shape, operands, product, choose_blocking(shape, width, ctx.target.vector_registers), given)
 
 
 def _needed(ctx: Context, limits: Sequence[Sequence[Limit]], extent: int) -> Value | None:
@@ -156,10 +157,9 @@ def elements_needed(ctx: Context, limits: Sequence[Sequence[Limit]], extent: int
     """How many rows, columns or elements along k there have to be for all stores, or both operands: for each those
     below the lowest of its limits.
     """
-    ctx.tiles.clear()
     b = ctx.emitter.innermost()
-    of_each = [[_below(ctx, limit, extent) for limit in own] for own in limits]
-    ctx.tiles.clear()
+    with ctx.evaluating_afresh():
+        of_each = [[_below(ctx, limit, extent) for limit in own] for own in limits]
     return b.zext(functools.reduce(b.umax, [functools.reduce(b.umin, own) for own in of_each]), "i64")
 
 

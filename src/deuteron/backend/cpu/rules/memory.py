@@ -53,16 +53,16 @@ def load(
         mask = other = None
     if lanes_of(pointer, *([mask] if mask else [])) > 1:
         mask = lanes_on(ctx, mask)
-    if op in ctx.vectorisation.neighbours and lanes_of(pointer) > 1:
+    if op in ctx.nest_state.vectorisation.neighbours and lanes_of(pointer) > 1:
         pointer = _neighbours(ctx, op, index, lanes_of(pointer))
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
-    level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
+    level, lanes = max(ctx.nest_state.level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
     pointer = straight_unless_moved(op, pointer)
     check_access(ctx, op, index, level, pointer, mask)
     if op.is_volatile.value.data:
         at.b.fence('syncscope("singlethread") seq_cst')
-    if op in ctx.runs and isinstance(pointer, Vector):
+    if op in ctx.nest_state.runs and isinstance(pointer, Vector):
         first = _neighbours(ctx, op, index, lanes).base
         bits = access.load_if_in_runs(at, pointer, mask, first, _runs_from(ctx, op, index))
     else:
@@ -81,7 +81,7 @@ def _neighbours(ctx: Context, op: Operation, index: AxisIndex, lanes: int) -> Fr
 
 def _runs_from(ctx: Context, op: Operation, index: AxisIndex) -> Runs:
     """Of lanes that lie in two runs those from the first one on that is loaded."""
-    runs, (axis,) = ctx.runs[op], [entry for entry in index if entry and entry.lanes > 1]
+    runs, (axis,) = ctx.nest_state.runs[op], [entry for entry in index if entry and entry.lanes > 1]
     return replace(runs, count=ctx.emitter.at(axis.level).sub(runs.count, axis.start))
 
 

@@ -51,12 +51,12 @@ def run_scalars(ctx: Context, region: Region, block: Block, arguments: Sequence[
     for inner in block.walk():
         for value in (*inner.results, *(argument for r in inner.regions for b in r.blocks for argument in b.args)):
             ctx.scalars.pop(value, None)
-    outer = ctx.nest_level
+    outer = ctx.nest_state.level
     ctx.bind_block(block)
     for argument, value in zip(block.args, arguments, strict=True):
         ctx.bind(argument, value)
     ctx.emit_region(ctx, region, block)
-    ctx.nest_level = outer
+    ctx.nest_state.level = outer
     return [ctx.scalar(operand) for operand in block.last_op.operands]
 
 

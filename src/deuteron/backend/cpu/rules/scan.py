@@ -47,7 +47,7 @@ def emit_scan(ctx: Context, nest: Nest, root: ScanRoot) -> None:
     loops.close([as_vector(ctx.emitter, fragment, lanes) for fragment in carried])
     for _ in loops.order:
         loops.close()
-    ctx.tiles.clear()
+    ctx.leave_nest()
 
 
 def _reversed(ctx: Context, nest: Nest, root: ScanRoot, index: AxisIndex) -> AxisIndex:
