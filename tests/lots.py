@@ -2,11 +2,12 @@
 
     @pytest.mark.share(3)          a third of the cases of this test, from all of its values
     pytest.mark.lot(k, n)          of cases that differ in the GPU alone, one of n
+    for cpu in drawn(item, CPUS)   of CPUs that a test compiles for, one
 
 A share has as many values of every parameter as it can have, then as many pairs of values: what a value or two bring
 about is found at once, what only one case shows by one of the next commits. A test that is named (`file.py::test`)
-runs with all cases. The lot is that of the commit that is checked out, or of DEUTERON_TEST_LOT, which processes that
-run tests beside one another have to agree on.
+runs with all cases, and all do in `make test-all`. The lot is that of the commit that is checked out, or of
+DEUTERON_TEST_LOT, which processes that run tests beside one another have to agree on.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
+from typing import TypeVar
 
 import pytest
 
 VARIABLE = "DEUTERON_TEST_LOT"
 Trait = frozenset[tuple[str, int]]
+Way = TypeVar("Way")
 
 
 def draw_lot(commit: str | None) -> None:
@@ -31,10 +34,10 @@ def draw_lot(commit: str | None) -> None:
 
 def left_out(items: Iterable[pytest.Item], named: Iterable[str]) -> Iterator[pytest.Item]:
     """The cases that are left to `make test-all`; none of tests that are `named`, as on the command line."""
-    asked = tuple(name.partition("[")[0] for name in named if "::" in name)
+    named = tuple(named)
     shared: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if asked and item.nodeid.startswith(asked):
+        if _is_named(item, named):
             continue
         if item.get_closest_marker("share"):
             shared.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -44,6 +47,18 @@ def left_out(items: Iterable[pytest.Item], named: Iterable[str]) -> Iterator[pyt
         (divisor,) = cases[0].get_closest_marker("share").args
         chosen = set(chosen_of({case: _traits(case) for case in _in_random_order(cases)}, divisor))
         yield from (case for case in cases if case not in chosen)
+
+
+def drawn(item: pytest.Item, ways: Sequence[Way]) -> Sequence[Way]:
+    """Of the ways to run a test one; all of them where the test is named, or where tests that are `long` run."""
+    if _is_named(item, item.config.args) or item.config.option.markexpr.startswith("long"):
+        return ways
+    return [ways[_number(item.nodeid) % len(ways)]]
+
+
+def _is_named(item: pytest.Item, named: Iterable[str]) -> bool:
+    asked = tuple(name.partition("[")[0] for name in named if "::" in name)
+    return item.nodeid.startswith(asked) if asked else False
 
 
 def chosen_of(traits: dict[pytest.Item, set[Trait]], divisor: int) -> Iterator[pytest.Item]:

@@ -6,7 +6,7 @@ import math
 import os
 
 import pytest
-from lots import VARIABLE, draw_lot, left_out
+from lots import VARIABLE, draw_lot, drawn, left_out
 
 pytest_plugins = ("pytester",)
 
@@ -95,6 +95,17 @@ def test_a_test_that_is_named_has_all_of_its_cases(run_of, items):
     assert len(values(found, "test_shared")) == 24
     assert len(values(found, "test_either")) == 20
     assert len(values(run_of("a", file), "test_shared")) == 6
+
+
+def test_of_the_ways_to_run_a_test_one_is_drawn(items, monkeypatch):
+    ways, config = ["a", "b", "c"], items[0].config
+    found = {drawn(item, ways)[0] for item in items}
+    assert found == set(ways) and all(len(drawn(item, ways)) == 1 for item in items)
+    monkeypatch.setattr(config.option, "markexpr", "long or not long")
+    assert drawn(items[0], ways) == ways
+    monkeypatch.setattr(config.option, "markexpr", "not long")
+    monkeypatch.setattr(config, "args", [items[0].nodeid])
+    assert drawn(items[0], ways) == ways and len(drawn(items[-1], ways)) == 1
 
 
 def test_a_lot_that_is_given_stays(monkeypatch):

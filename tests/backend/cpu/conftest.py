@@ -2,8 +2,8 @@
 
     compare(kernel, [x, out, n], {"BLOCK": 64}, grid=(4,))
 
-The compiled kernel's arrays each end, and in a second run begin, at a page that cannot be accessed: a lane that a mask
-switches off and that touches memory all the same ends the test with a crash.
+The compiled kernel's arrays each end, and for every second CPU begin, at a page that cannot be accessed: a lane that a
+mask switches off and that touches memory all the same ends the test with a crash.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import ml_dtypes
 import numpy as np
 import pytest
+from lots import drawn
 
 from deuteron.backend.cpu import lowering
 from deuteron.backend.llvm.compile import emit_object, optimise
@@ -120,14 +121,16 @@ def check_equal(actual: np.ndarray, expected: np.ndarray, tolerance: float | Non
 
 
 @pytest.fixture
-def compare():
-    """Run a kernel in the interpreter and compiled for each CPU; arrays are equal after it. Returns the arrays."""
+def compare(request: pytest.FixtureRequest):
+    """Run a kernel in the interpreter and compiled for CPUs, in `make test` for one of them, by lot; arrays are equal
+    after it. Returns the arrays.
+    """
 
     def run(kernel: Callable, args: Sequence, constexprs=None, grid=(1,), cpus=CPUS, tolerance=None) -> list:
         module = tile_ir(kernel, args, constexprs or {})
         expected = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         run_module(module, expected, (*grid, *(1,) * (3 - len(grid))))
-        for number, cpu in enumerate(cpus):
+        for number, cpu in drawn(request.node, [*enumerate(cpus)]):
             actual = [guarded_copy(a, number % 2 == 0) if isinstance(a, np.ndarray) else a for a in args]
             run_compiled(module, actual, grid, cpu)
             for one, other in zip(actual, expected, strict=True):

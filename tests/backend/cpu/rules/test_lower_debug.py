@@ -10,7 +10,7 @@ import pytest
 from deuteron.errors import CompilationError
 
 _SETUP = """
-    import sys; sys.path.insert(0, {folder!r})
+    import sys; sys.path[:0] = {folders!r}
     import numpy as np, deuteron.language as tl
     from importlib.util import spec_from_file_location, module_from_spec
     spec = spec_from_file_location("shared", {conftest!r})
@@ -21,9 +21,9 @@ _SETUP = """
 
 def run_apart(tmp_path, kernel: str, call: str) -> subprocess.CompletedProcess:
     """A kernel in a process of its own, whose output is caught."""
-    conftest = str(Path(__file__).parents[1] / "conftest.py")
+    conftest, tests = str(Path(__file__).parents[1] / "conftest.py"), str(Path(__file__).parents[3])
     script = tmp_path / "script.py"
-    setup = textwrap.dedent(_SETUP.format(folder=str(tmp_path), conftest=conftest))
+    setup = textwrap.dedent(_SETUP.format(folders=[str(tmp_path), tests], conftest=conftest))
     script.write_text(setup + textwrap.dedent(kernel) + textwrap.dedent(call))
     return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
 
