@@ -285,6 +285,33 @@ def test_a_script_that_builds_whenever_it_is_executed(project: Project):
     )
 
 
+FROZEN = """#!{python}
+import multiprocessing, os, sys
+with open("starts", "a+") as starts:
+    if starts.write("x") and starts.tell() > 3:
+        os._exit(1)
+sys.frozen, sys.executable = True, __file__
+multiprocessing.set_executable(__file__)
+
+from pathlib import Path
+from deuteron.library import build_library, read_project
+
+if __name__ == "__main__":
+    build_library(read_project(Path("deuteron.toml"))["norms"], Path("build/norms"))
+"""
+
+
+def test_a_frozen_program_is_not_started_again(project: Project):
+    """It is its own `sys.executable`: what starts that to compile would start the program, and that another."""
+    project.edit("kernels/parts.py", "x * factor", "factor * x")
+    before = project.contents()
+    program = project.folder / "program"
+    program.write_text(FROZEN.format(python=sys.executable))
+    program.chmod(0o755)
+    subprocess.run([program], cwd=project.folder, check=True, timeout=60)
+    assert (project.folder / "starts").read_text() == "x" and project.contents() != before
+
+
 def test_nothing_to_do(project: Project):
     before = project.times()
     built = project.build()

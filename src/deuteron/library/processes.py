@@ -66,7 +66,12 @@ class _Running:
 
 
 def _context() -> multiprocessing.context.BaseContext:
-    """Processes that come of one which has imported the compiler; where there are none such, new ones."""
+    """Processes that come of one which has imported the compiler; where there are none such, new ones.
+
+    A program that is frozen is its own `sys.executable`, and would be started again by either.
+    """
+    if getattr(sys, "frozen", False):
+        return multiprocessing.get_context("fork")
     multiprocessing.resource_tracker.ensure_running()  # which they start otherwise, and which lets Ctrl-C through again
     if "forkserver" not in multiprocessing.get_all_start_methods() or not _has_place_for_socket():
         return multiprocessing.get_context("spawn")
