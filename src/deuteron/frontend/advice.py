@@ -10,6 +10,7 @@ Nothing here decides what a kernel means.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from types import MethodType, ModuleType
@@ -120,6 +121,7 @@ CALLED_OTHERWISE = {
     **dict.fromkeys(("thread_id", "thread_idx", "lane_id"), "A program works on tiles: use tl.arange(0, BLOCK)."),
     **dict.fromkeys(("block_id", "block_idx"), "Use tl.program_id(axis)."),
     **dict.fromkeys(("grid", "grid_dim"), "Use tl.program_id(axis) and tl.num_programs(axis)."),
+    **dict.fromkeys(("block_dim", "local_size"), "Use the constexpr that tl.arange(0, BLOCK) has."),
     "shared": "Which memory a tile is in is up to the compiler: leave it out.",
 }
 """Functions that array libraries have in their module, and the language has by another name, or not."""
@@ -176,11 +178,18 @@ def _instead(module: ModuleType, name: str) -> str:
     if module is not language and hasattr(language, name) and module.__name__.partition(".")[0] == "deuteron":
         return f"It is in the language: tl.{name}."
     is_ours = module in (language, language.math)
-    if is_ours and name in CALLED_OTHERWISE:
-        return CALLED_OTHERWISE[name]
+    if is_ours and _snake_case(name) in CALLED_OTHERWISE:
+        return CALLED_OTHERWISE[_snake_case(name)]
+    if module is language and hasattr(language, _snake_case(name)):
+        return f"It is called tl.{_snake_case(name)}."
     if is_ours and hasattr(language.extra.libdevice, name):
         return f"It is in libdevice: `from triton.language.extra import libdevice`, and libdevice.{name}(...)."
     return ""
+
+
+def _snake_case(name: str) -> str:
+    """What CUDA writes as blockIdx, atomicAdd or __syncthreads."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name.strip("_")).lower()
 
 
 def for_name(name: str, variables: Iterable[str], names: Mapping[str, Any]) -> str:
@@ -188,4 +197,7 @@ def for_name(name: str, variables: Iterable[str], names: Mapping[str, Any]) -> s
     module = next((alias for alias, value in names.items() if value is language), None)
     if module is not None and hasattr(language, name):
         return f" Did you mean '{module}.{name}'?"
-    return suggest(name, [*variables, *names])
+    if near := suggest(name, [*variables, *names]):
+        return near
+    instead = "" if module is None else _instead(language, name)
+    return f" {instead}" if instead else ""
