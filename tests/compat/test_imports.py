@@ -20,6 +20,9 @@ STATEMENTS = [
     "from triton.language.standard import _indicator, _is_power_of_two, _get_flip_dim; assert _is_power_of_two(8)",
     "import triton.language as tl; assert tl.core.CONSTEXPR_0.value == 0 and not tl.standard._is_power_of_two(12)",
     "from triton.language.core import get_int_dtype; assert str(get_int_dtype(8, True)) == 'int8'",
+    "from triton.experimental import gluon; from triton.experimental.gluon import language as g; gluon.jit; g.float32",
+    "from importlib.util import find_spec as f; assert f('triton.language') and f('triton.ops.matmul') is None",
+    "import triton.experimental.gluon.language as gl; from triton.experimental.gluon import jit, GluonJITFunction",
     "import triton.testing; triton.testing.do_bench; triton.testing.perf_report; triton.testing.Benchmark",
     "from triton.compiler import ASTSource, CompiledKernel, CompilationError, compile",
     "from triton.compiler.compiler import ASTSource, IRSource, make_backend",
@@ -138,7 +141,8 @@ def test_installing_twice_changes_nothing():
         ("import triton.ops.matmul_perf_model; import triton.ops.blocksparse", "no module 'triton.ops.blocksparse'"),
         ("from triton._C.libtriton import amd", "no 'triton._C.libtriton.amd': it is for AMD's GPUs"),
         ("import triton.language.extra.cann.libdevice", "extra.cann': it is for Ascend's processors"),
-        ("from triton.experimental import gluon", "Deuteron has no module 'triton.experimental'"),
+        ("from triton.experimental import gsan", "Deuteron has no 'triton.experimental.gsan'"),
+        ("import triton.experimental.gluon.language.nvidia.hopper", "Gluon is a language of its own"),
     ],
 )
 def test_what_is_not_there(statement, message):

@@ -22,7 +22,8 @@ _OLD_DESCRIPTORS = (
 
 REASONS = {
     "triton.ops": "Triton took its ready-made kernels out in 3.0; they are in the package kernels of its repository",
-    "triton.experimental": "Gluon and gsan are of Triton's own compiler; Gluon is a language of its own",
+    "triton.experimental": "it is of Triton's own compiler",
+    "triton.experimental.gluon": "Gluon is a language of its own, which Deuteron does not have",
     "triton.profiler": "of Proton there are sessions, scopes and the viewer's parse and print_tree; "
     "knobs.runtime.launch_enter_hook is called for every launch",
     "triton.profiler.language": "nothing is timed within kernels; tl.extra.cuda.globaltimer() reads the clock",

@@ -40,7 +40,7 @@ class TritonFinder(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name in self._modules:
             return self._modules[name].__spec__
-        if name.startswith("triton."):
+        if name.startswith("triton.") and not _is_asked(sys._getframe(2)):
             raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why(name)}", name=name)
         return None
 
@@ -75,7 +75,7 @@ def install() -> None:
             setattr(made[parent], child, module)
     for name, content in modules.items():
         if not isinstance(content, ModuleType):
-            _describe(made[name], finder, _is_package(name, modules))
+            _describe(made[name], finder)
             vars(made[name]).update(content)
     set_origins(modules)
     sys.modules.update(made)
@@ -90,21 +90,19 @@ def _check_not_imported() -> None:
         raise UsageError(f"Triton itself is already imported, from {where}: import deuteron.compat before it")
 
 
-def _is_package(name: str, modules: Mapping[str, Any]) -> bool:
-    return any(other.startswith(f"{name}.") for other in modules)
+def _describe(module: ModuleType, finder: TritonFinder) -> None:
+    """Give a module what Python's own have: it says where it comes from, and what it does not have.
 
-
-def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> None:
-    """Give a module what Python's own have: it says where it comes from, and what it does not have."""
+    Each is a package, so that the finder is asked for what is below it, too.
+    """
     name = module.__name__
-    spec = ModuleSpec(name, finder, origin=CONTENTS, is_package=is_package)
+    spec = ModuleSpec(name, finder, origin=CONTENTS, is_package=True)
     spec.has_location = True  # the file is named by the message of a failing `from ... import`
     module.__spec__, module.__loader__, module.__file__, module.__package__ = spec, finder, CONTENTS, spec.parent
     module.__deuteron__ = True  # to tell it from a user's (language/functions/references.py)
     module.__why__ = lambda attribute: why(f"{name}.{attribute}")  # for errors of kernels (frontend/advice.py)
-    if is_package:
-        spec.submodule_search_locations.append(str(Path(CONTENTS).parent))
-        module.__path__ = spec.submodule_search_locations
+    spec.submodule_search_locations.append(str(Path(CONTENTS).parent))
+    module.__path__ = spec.submodule_search_locations
 
     def missing(attribute: str) -> Any:
         said = message(name, attribute)
@@ -113,6 +111,11 @@ def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> Non
         raise AttributeError(said, name=attribute, obj=None)
 
     vars(module)["__getattr__"] = missing
+
+
+def _is_asked(frame: FrameType) -> bool:
+    """Whether it is `importlib.util.find_spec`, which a program asks what there is: that is None, and no error."""
+    return frame.f_globals["__name__"] == "importlib.util"
 
 
 def _is_import(frame: FrameType) -> bool:

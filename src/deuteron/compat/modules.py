@@ -13,6 +13,7 @@ absent, so that a program which needs it fails where it says so.
     argument_types.py, dependencies.py  of triton.runtime.jit
     experimental_descriptor.py  triton.tools.experimental_descriptor
     ragged.py         triton.tools.ragged_tma      internal_testing.py  triton._internal_testing
+    gluon.py          triton.experimental.gluon
     absent.py         what there is not, and what to do instead
 """
 
@@ -33,6 +34,7 @@ from deuteron.compat.cache_files import CACHE_NAMES, get_cache_invalidating_env_
 from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
 from deuteron.compat.dependencies import DependenciesFinder
 from deuteron.compat.experimental_descriptor import EXPERIMENTAL_DESCRIPTOR_NAMES
+from deuteron.compat.gluon import GLUON_LANGUAGE_NAMES, GLUON_NAMES
 from deuteron.compat.internal_testing import TEST_NAMES
 from deuteron.compat.matmul_perf_model import PERF_MODEL_NAMES
 from deuteron.compat.nested import NESTED_NAMES
@@ -87,6 +89,9 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton.profiler": PROFILER_NAMES,
         "triton.profiler.viewer": VIEWER_NAMES,
         "triton._internal_testing": TEST_NAMES,
+        "triton.experimental": {},
+        "triton.experimental.gluon": GLUON_NAMES,
+        "triton.experimental.gluon.language": GLUON_LANGUAGE_NAMES,
         "triton.ops": {},
         "triton.ops.matmul_perf_model": PERF_MODEL_NAMES,
         "triton.tools": {},
