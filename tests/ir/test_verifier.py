@@ -325,6 +325,45 @@ def test_functions():
         parse_module(text + ' "tt.return"() : () -> () }) : () -> () }) : () -> ()')
 
 
+DESCRIPTOR = "!tt.tensordesc<tensor<16xf32>>"
+ARGUMENTS = f"^bb0(%a: {DESCRIPTOR}, %b: i32, %c: i64): "
+
+
+def _module(properties: str, arguments: str = "") -> str:
+    body = f'({{ {arguments}"tt.return"() : () -> () }})'
+    return f'module {{ "tt.func"() <{{sym_name = "k"{properties}}}> {body} : () -> () }}'
+
+
+def _kernel(line: str) -> str:
+    return f"module {{\n tt.func public @k(%n: i32, %c: i1) {{\n {line}\n tt.return\n }}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"builtin.module"() : () -> ()', "Expected 1 region, but got 0"),
+        (
+            'module { "tt.func"() <{function_type = () -> (), sym_name = "k"}> : () -> () }',
+            "Expected 1 region, but got",
+        ),
+        (_module(""), "has a property 'function_type'"),
+        (_module(", function_type = i32"), "i32 should be of base attribute"),
+        (
+            _module(f", function_type = ({DESCRIPTOR}, i32, i64) -> (), arg_attrs = [{{}}]", ARGUMENTS),
+            "one entry for each",
+        ),
+        (_kernel('"scf.while"(%n) : (i32) -> i32'), "Expected 2 regions, but got 0"),
+        (_kernel('"scf.if"(%c) ({ "scf.yield"() : () -> () }) : (i1) -> ()'), "Expected 2 regions, but got 1"),
+        (_kernel('"cf.cond_br"(%c) [^end] : (i1) -> ()\n ^end:'), "operandSegmentSizes"),
+    ],
+)
+def test_ops_without_their_parts(text: str, message: str):
+    """They are looked into before they are verified."""
+    with pytest.raises(IRError, match=message) as caught:
+        parse_module(text, "k.ttir")
+    assert caught.value.location is not None
+
+
 ONE_BUFFER = "!ttg.memdesc<8xf32, #ttg.shared_linear<{offset = [[1], [2], [4]]}, alignment = 16>, #ttg.shared_memory>"
 TWO_BUFFERS = f"{ONE_BUFFER}, {ONE_BUFFER}"
 CHOICES = {

@@ -41,6 +41,7 @@ def _take_descriptors_apart(function: FuncOp) -> None:
     found = [argument for argument in block.args if isinstance(argument.type, TensorDescType) and _parts(argument)]
     if not found:
         return
+    function.verify_()  # that what it says of its arguments is as many
     given = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({}) for _ in block.args]
     attributes = {argument: dict(given.data) for argument, given in zip(block.args, given, strict=True)}
     for argument in found:

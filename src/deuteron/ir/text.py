@@ -17,6 +17,9 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.ir import Attribute, Operation
+from xdsl.irdl import OpDef, OptPropertyDef, VarIRConstruct
+from xdsl.irdl.constraints import VerificationContext
+from xdsl.irdl.operations import verify_variadic_size
 from xdsl.parser import AttrParser, Parser
 from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.parser.generic_parser import ParserState
@@ -89,10 +92,28 @@ class _Parser(PrettyParser):
         span = self._current_token.span
         op = super().parse_operation()
         self.spans[op] = span
+        definition = op.get_irdl_definition()
+        if definition.regions or definition.successors:
+            self._check_parts(op, definition, span)
         if is_unknown(op.location):
             op.location = to_attribute(_place(span))
         _place_contents(op)
         return op
+
+    def _check_parts(self, op: Operation, definition: OpDef, span: Span) -> None:
+        """That an op which is looked into before all is verified has as many of everything as its class says, and the
+        properties.
+        """
+        try:
+            for part in (VarIRConstruct.OPERAND, VarIRConstruct.REGION, VarIRConstruct.SUCCESSOR):
+                verify_variadic_size(op, definition, part)
+            for name, declared in definition.properties.items():
+                if name in op.properties:
+                    declared.constr.verify(op.properties[name], VerificationContext())
+                elif not isinstance(declared, OptPropertyDef):
+                    raise VerifyException(f"{op.name} has a property '{name}'")
+        except VerifyException as error:
+            self.raise_error(str(error), span.start, span.end)
 
     def parse_optional_str_literal(self) -> str | None:
         if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
