@@ -192,3 +192,29 @@ def test_a_sum_that_a_branch_gives_the_next_iteration_is_waited_for_before_it(rn
     emulate_compiled(kernel, tiles, out, copied, 3, 6, asynchronous="late")
     np.testing.assert_array_equal(copied, tiles[3])
     np.testing.assert_array_equal(out, sum(x @ x for x in tiles[4:].astype(np.float64)))
+
+
+@deuteron.jit
+def sum_of_taps(a, b, out, ROWS: tl.constexpr, K: tl.constexpr):
+    i, k = tl.arange(0, ROWS), tl.arange(0, K)
+    acc = tl.zeros((ROWS, 64), tl.float32)
+    for tap in tl.static_range(3):
+        x = tl.load(a + tap * ROWS * K + i[:, None] * K + k[None, :])
+        y = tl.load(b + tap * K * 64 + k[:, None] * 64 + tl.arange(0, 64)[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(out + i[:, None] * 64 + tl.arange(0, 64)[None, :], acc)
+
+
+def test_dots_whose_buffers_would_leave_room_for_few_ctas_are_waited_for_before_the_next_are_stored(rng):
+    a, b = (aligned(rng.integers(-2, 3, shape).astype(np.float16)) for shape in ((3, 64, 128), (3, 128, 64)))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    kernel = compile_for("cuda:90", sum_of_taps, a, b, out, ROWS=64, K=128)
+    assert sequence(kernel) == ["dot...", "wait 0", "dot...", "wait 0", "dot", "store"]
+    assert kernel.metadata.shared < 2 * 32 * 1024
+    emulate_compiled(kernel, a, b, out, asynchronous="late")
+    np.testing.assert_array_equal(out, (a.astype(np.float64) @ b.astype(np.float64)).sum(0))
+
+
+def test_dots_whose_buffers_are_small_are_all_in_flight():
+    kernel = compile_for("cuda:90", sum_of_taps, HALF, HALF, SINGLE, ROWS=64, K=32)
+    assert sequence(kernel) == ["dot...", "dot...", "dot", "store"]

@@ -13,7 +13,9 @@ after it. One that another dot only adds to has no wait of its own. Any other do
 that uses it, or that computes the operand which the next iteration has in the same registers. A wait is also given
 the operands in registers that are read until then. Dots that are rounded to 16 bits, or summed in parts, stay as they
 are. One is waited for at once where, while it would be in flight, tiles fill many more registers than a thread has:
-ptxas finds no room for its operands and its sum, waits for each dot all the same, and takes long to see that.
+ptxas finds no room for its operands and its sum, waits for each dot all the same, and takes long to see that. Dots that
+follow one another are waited for before threads store what the next one reads, where the buffers of all of them leave
+room for few CTAs: an unrolled loop over taps then has the buffers of one, and other CTAs multiply meanwhile.
 """
 
 from __future__ import annotations
@@ -27,9 +29,12 @@ from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.shared_memory.scratch import scratch_bytes
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp, functions_in
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
@@ -40,6 +45,9 @@ from deuteron.passes.optimisation import Optimisation
 # Times the registers of a thread that tiles fill: with 1.2 times as many a dot of flash-linear-attention spilled 952
 # bytes in flight and 656 where it was waited for, with 1.02 a product in scaled blocks 360 either way.
 CROWDED = 9 / 8
+# Warps on a multiprocessor that hide what each other wait for: a transposed convolution of four taps, 64x64x128 in 4
+# warps, with the buffers of all taps 4 resident ones, had 0.4 of Triton's speed, which waits for each dot.
+ENOUGH_WARPS = 16
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,16 @@ class OverlapWGMMA(Optimisation):
             if block in spanning:
                 _wait_in_next_iteration(block.parent_op(), dots)
             else:
-                _wait_before_use(dots, crowded)
+                _wait_before_use(dots, crowded, self._stores_that_wait(dots))
+
+    def _stores_that_wait(self, dots: Sequence[WarpGroupDotOp]) -> set[LocalAllocOp]:
+        """What threads store for dots of a block, if buffers of all of them leave room for few CTAs."""
+        stored = {dot: _stored_for(dot) for dot in dots}
+        every = set().union(*stored.values())
+        together, alone = _num_bytes(every), max(map(_num_bytes, stored.values()))
+        num_resident = self.config.resident_ctas(together)
+        is_enough = num_resident * self.config.num_warps >= ENOUGH_WARPS
+        return set() if is_enough or num_resident == self.config.resident_ctas(alone) else every
 
     def _crowded(self, func: FuncOp) -> set[Operation]:
         """The ops after which tiles fill many more registers than a thread has."""
@@ -83,17 +100,43 @@ def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None
     _wait_for(results, InsertPoint.after(loop), 0, loop)
 
 
-def _wait_before_use(dots: list[WarpGroupDotOp], crowded: Container[Operation]) -> None:
-    """Each dot before its first use, or at once; those issued later may go on, except over control flow."""
+def _stored_for(dot: WarpGroupDotOp) -> set[LocalAllocOp]:
+    """The buffers that a dot reads and threads fill in its block."""
+    owners = [viewed(descriptor).owner for descriptor in dot.descriptors]
+    return {op for op in owners if isinstance(op, LocalAllocOp) and op.operands and op.parent is dot.parent}
+
+
+def _num_bytes(allocs: Iterable[LocalAllocOp]) -> int:
+    return sum(scratch_bytes(alloc) for alloc in allocs)
+
+
+def _wait_before_use(dots: list[WarpGroupDotOp], crowded: Container[Operation], stores: Container[Operation]) -> None:
+    """Each dot before its first use, or at once; those issued later may go on, except over control flow. One that is
+    only added to is waited for before the next of `stores`, if any.
+    """
     for dot in dots:
         stop, issued = _first_use(dot)
         if any(op in crowded for op in _ops_between(dot, stop)):
             stop, issued = dot.next_op, 0
         elif _is_added_to(dot, dots):
             dot.properties["isAsync"] = BoolAttr.from_bool(True)
+            stop, issued = _next_of(stores, dot)
+            if stop is not None:
+                _wait([dot], InsertPoint.before(stop), issued)
             continue
         if stop is not dot.next_op or _register_operands(dot.c):
             _wait([dot], InsertPoint.before(stop), issued)
+
+
+def _next_of(stores: Container[Operation], dot: WarpGroupDotOp) -> tuple[Operation | None, int]:
+    """The first of `stores` between a dot and the one that adds to it, and how many dots are issued before."""
+    op, issued = dot.next_op, 0
+    while op is not None and all(use.operation is not op for use in dot.result.uses):
+        if op in stores:
+            return op, issued
+        issued += isinstance(op, WarpGroupDotOp)
+        op = op.next_op
+    return None, 0
 
 
 def _ops_between(dot: WarpGroupDotOp, stop: Operation) -> Iterable[Operation]:
