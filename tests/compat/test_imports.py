@@ -1,5 +1,6 @@
 """Triton's paths: each in a process of its own, since it changes what `import triton` means."""
 
+import json
 import os
 import subprocess
 import sys
@@ -92,10 +93,35 @@ def python(code, **options):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, **options)
 
 
+IN_FORKS = """
+import json, os, sys, tempfile
+import deuteron.compat
+
+def error_of(statement):
+    with tempfile.TemporaryFile("w+") as errors:
+        child = os.fork()
+        if child == 0:
+            os.dup2(errors.fileno(), 2)
+            exec(statement, {})
+            sys.exit(0)
+        _, status = os.waitpid(child, 0)
+        errors.seek(0)
+        return errors.read() + f"ended with {status}" if status else ""
+
+print(json.dumps({statement: error_of(statement) for statement in sys.argv[1:]}))
+"""
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, str]:
+    """What each statement says, in a fork of a process that has nothing but Deuteron under Triton's name."""
+    command = [sys.executable, "-c", IN_FORKS, *STATEMENTS]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT, check=True).stdout)
+
+
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_resolves_to_deuteron(statement):
-    found = python(f"import deuteron.compat\n{statement}")
-    assert found.returncode == 0, found.stderr
+def test_resolves_to_deuteron(errors, statement):
+    assert errors[statement] == ""
 
 
 def test_an_installed_triton_is_not_taken(tmp_path):

@@ -7,7 +7,7 @@ from backend.cuda.launching import compile_for
 from kernels.families import CASES
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("target", "text"), [("cpu", "llir"), ("cuda:90", "ptx")])
 @pytest.mark.parametrize("name", CASES)
 def test_same_code(rng, monkeypatch, name: str, target: str, text: str):

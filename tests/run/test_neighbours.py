@@ -31,6 +31,7 @@ def counts_kernel(x_ptr, out_ptr, rows, n, turns, DTYPE: tl.constexpr, BLOCK: tl
     tl.store(out_ptr + BLOCK + i, count.to(tl.float32))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [tl.int32, tl.float16, tl.float32, tl.int8], ids=str)
 @pytest.mark.parametrize("n", [16, 100, 304])
 @pytest.mark.parametrize("block", [32, 256])
@@ -101,6 +102,7 @@ def gathered_kernel(x_ptr, out_ptr, n, KIND: tl.constexpr, OTHER: tl.constexpr, 
     tl.store(out_ptr + i, x)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "int64"])
 @pytest.mark.parametrize("kind", ["repeated", "swapped", "fours", "shuffled", "reversed", "next", "doubled"])
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_no_example_is_left_out():
     assert {path.stem for path in EXAMPLES.glob("*.py")} - measured == set(CASES)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("capability", ARCHITECTURES)
 @pytest.mark.parametrize("name", CASES)
 def test_examples(name, capability):

@@ -99,6 +99,7 @@ def test_others_run_alone(kind):
     assert not _is_grouped(kind)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", [*GROUPED, *ALONE[:1], *ALONE[3:6]])
 @pytest.mark.parametrize("columns", [1, 20, 33, 77])
 def test_elements_are_what_they_were(kind, columns, monkeypatch):

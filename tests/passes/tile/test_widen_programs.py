@@ -109,6 +109,7 @@ def _width(kind, block):
     return 32 if "x32x!tt.ptr" in text or "<32x!tt.ptr" in text else block
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", WIDENED)
 @pytest.mark.parametrize("block", [2, 8, 16])
 def test_short_rows_become_longer(kind, block):
@@ -120,6 +121,7 @@ def test_others_are_left_alone(kind):
     assert _width(kind, 8) == 8
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", [*WIDENED, *ALONE[:2], *ALONE[3:-2]])
 @pytest.mark.parametrize("columns", [1, 13, 32, 77])
 def test_elements_are_what_they_were(kind, columns, monkeypatch):

@@ -42,12 +42,17 @@ def _numbers(kind, n, size, rng):
         "apart": rng.integers(0, size, n),
         "some": np.where(np.arange(n) % 16 < 9, near, rng.integers(0, size, n)),
         "around one": size // 2 + rng.integers(-7, 8, n),
+        "beyond two vectors": np.where(np.arange(n) % 8 == 0, 0, rng.integers(0, size * 176 // PAGE, n)),
         "the same": np.full(n, size - 1),
     }[kind].astype(np.int32)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
-@pytest.mark.parametrize("kind", ["enlarged", "at the end", "reversed", "apart", "some", "around one", "the same"])
+@pytest.mark.parametrize(
+    "kind",
+    ["enlarged", "at the end", "reversed", "apart", "some", "around one", "beyond two vectors", "the same"],
+)
 def test_elements_of_one_page(rng, dtype, kind):
     size = PAGE // np.dtype(dtype).itemsize
     x = _between_pages(rng.integers(0, 99, size).astype(dtype))

@@ -57,6 +57,7 @@ def test_gather_and_scatter(compare, rng, dtype, n):
     compare(gather, [x, indices, np.full(n, 55, dtype), n], {"BLOCK": 1 << (n - 1).bit_length()})
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("cpu", ["native", "x86-64-v4", "x86-64-v3"])
 @pytest.mark.parametrize("n", [14, 101])
 @pytest.mark.parametrize("dtype", [np.int16, np.float16, np.float32])

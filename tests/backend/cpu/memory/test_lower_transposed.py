@@ -141,6 +141,7 @@ def product_of_columns(x, y, out, M, K, BM: tl.constexpr, BK: tl.constexpr, ACC:
     tl.store(out + m[:, None] * 16 + tl.arange(0, 16)[None, :], acc, mask=(m < M)[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", [np.int8, "bfloat16", np.float16])
 @pytest.mark.parametrize("m, k, bm, bk", [(64, 64, 32, 32), (41, 70, 16, 64), (33, 0, 16, 16), (20, 130, 64, 128)])
 def test_a_that_is_loaded_down_its_columns(compare, rng, bfloat16, dtype, m, k, bm, bk):

@@ -53,6 +53,7 @@ def digits_by_products(x, out, first, n, m, BLOCK: tl.constexpr, WIDE: tl.conste
     tl.store(out + 4 * BLOCK + at, i // (N * n * m) + tl.load(x + (size + i // N % n)))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "first, n, m, wide",
     [

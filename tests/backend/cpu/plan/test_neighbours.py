@@ -78,6 +78,7 @@ RUNS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("type", ["bfloat16", "int8", "float32"])
 @pytest.mark.parametrize("are_off_elsewhere", [False, True])

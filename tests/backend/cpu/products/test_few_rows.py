@@ -67,6 +67,7 @@ def test_stored_rows(compare, rng, mode, by_columns, m, n, k):
     compare(product, arguments(rng, m, n, k, by_columns), sizes, grid=(-(-m // 16), -(-n // 32)), tolerance=0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("by_columns", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("type", ["bfloat16", "float16"])

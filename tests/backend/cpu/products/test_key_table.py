@@ -66,6 +66,7 @@ def check(rng, type, by_columns: bool, keys: np.ndarray, m=150, n=70, k=144, blo
     np.testing.assert_array_equal(out, wanted)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("by_columns", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("room", [0, 30_000, 100_000, 2_000_000])
 @pytest.mark.parametrize("type", TYPES.values(), ids=TYPES)

@@ -177,6 +177,7 @@ def test_stores_that_are_awaited(compare, lower_python, rng, mode):
     assert [len(item.awaited) for item in dots_of(plan.body)] == [AWAITED[mode]]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8"])
 @pytest.mark.parametrize(("n", "k"), [(3, 5), (17, 64), (33, 31), (49, 77), (64, 129)])
 def test_columns_and_depth(compare, rng, bfloat16, type, n, k):
@@ -241,6 +242,7 @@ def padded_heads(q, k, v, o, T, D, BD: tl.constexpr):
     tl.store(o + i[:, None] * D + d[None, :], acc / total[:, None], mask=(i[:, None] < T) & (d[None, :] < D))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("type", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("tokens", "head"), [(32, 40), (50, 33), (7, 48), (64, 64)])
 def test_heads_narrower_than_their_tiles(compare, lower_python, rng, bfloat16, type, tokens, head):

@@ -4,11 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from backend.cuda.launching import aligned, emulate
+from backend.cuda.launching import aligned, compile_for, emulate
 
 import deuteron
 import deuteron.language as tl
-from deuteron.compiler import ASTSource
 
 
 @deuteron.jit
@@ -101,10 +100,8 @@ def more_gradients(q, k, v, g, dq, dk, out, N: tl.constexpr):
 
 def test_what_stays_in_shared_memory_leaves_room_for_the_ctas_that_registers_have_room_for():
     """Two of four warps with 255 registers each, on an H100."""
-    types = {name: "*fp16" for name in "qkvg"} | {name: "*fp32" for name in ("dq", "dk", "out")} | {"N": "constexpr"}
-    hints = {(index,): [["tt.divisibility", 16]] for index in range(7)}
-    source = ASTSource(more_gradients, types, {"N": 128}, hints)
-    kernel = deuteron.compile(source, "cuda:90", {"num_warps": 4})
+    halves, floats = (aligned(np.zeros((128, 128), dtype)) for dtype in (np.float16, np.float32))
+    kernel = compile_for("cuda:90", more_gradients, *[halves] * 4, *[floats] * 3, N=128, num_warps=4)
     assert 65536 < kernel.metadata.shared <= 233472 // 2
 
 

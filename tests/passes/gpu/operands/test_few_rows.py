@@ -30,6 +30,7 @@ def instruction_of(kernel) -> str:
     return next(name for name in ("wgmma.mma_async", "mma.sync", "fma.rn.f32") if name in text)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("target", "a", "w", "rows", "columns", "num_warps", "instruction"),
     [
@@ -85,6 +86,7 @@ def attention(q, k, v, out, length, M: tl.constexpr, N: tl.constexpr, D: tl.cons
     tl.store(out + m[:, None] * D + d[None, :], acc / total[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("target", "num_warps"), [("cuda:90", 4), ("cuda:90", 1), ("cuda:80", 4)])
 @pytest.mark.parametrize(("rows", "length"), [(8, 64), (8, 150), (4, 150), (2, 100)])
 def test_attention_of_few_queries(rng, target, num_warps, rows, length):

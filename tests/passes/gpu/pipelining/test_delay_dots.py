@@ -205,6 +205,7 @@ def used_again(a, b, c, between, out, n, N: tl.constexpr, CASE: tl.constexpr):
     tl.store(out + square, acc)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mode", ["early", "late"])
 @pytest.mark.parametrize("case", ["stored", "in a branch", "operand"])
 def test_an_operand_that_something_else_needs(rng, way, case, mode):
@@ -306,6 +307,7 @@ def test_blocks_copied_by_tma(rng, keys_stay, mode, n, stages):
     np.testing.assert_array_equal(out, (scores.astype(np.float16).astype(np.float64) @ values).sum(0))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("mode", ["late", "early", "random"])
 def test_a_slot_that_is_filled_again_keeps_a_dot_in_its_iteration(rng, way, monkeypatch, tmp_path, mode, asked):
