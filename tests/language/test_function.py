@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import linecache
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,14 @@ def test_text_without_a_source_is_an_error():
     exec("def kernel(x):\n    return x\n", space)
     with pytest.raises(UsageError, match="cannot read the source of 'kernel'"):
         read_source(space["kernel"])
+
+
+def test_a_frozen_program_without_the_file(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    names = {"__name__": "package.kernels"}
+    exec("def kernel(x): return x", names)
+    with pytest.raises(UsageError, match="pyinstaller --add-data package/kernels.py:package"):
+        read_source(names["kernel"])
 
 
 def test_key_is_the_same_for_the_same_source(key):

@@ -14,10 +14,12 @@ import ast
 import inspect
 import linecache
 import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import PurePosixPath
 from types import FunctionType
 from typing import Any
 
@@ -198,10 +200,20 @@ def _indentation(line: str) -> int:
 
 
 def _no_source(fn: Callable[..., Any], reason: str) -> UsageError:
-    return UsageError(
-        f"cannot read the source of '{fn.__qualname__}': {reason}. Define kernels in a file, which has to be "
-        "there when they are launched; text that is executed must be registered with linecache."
-    )
+    if getattr(sys, "frozen", False):
+        advice = f"A frozen program has to bring it as a file: pyinstaller --add-data {_file_in_program(fn)}"
+    else:
+        advice = (
+            "Define kernels in a file, which has to be there when they are launched; text that is executed must be "
+            "registered with linecache."
+        )
+    return UsageError(f"cannot read the source of '{fn.__qualname__}': {reason}. {advice}")
+
+
+def _file_in_program(fn: Callable[..., Any]) -> str:
+    """The file of a function's module and its folder in the program, as PyInstaller is told of them."""
+    path = PurePosixPath(f"{fn.__module__.replace('.', '/')}.py")
+    return f"{path}:{path.parent}"
 
 
 def _parse(lines: Sequence[str]) -> ast.stmt:
