@@ -248,6 +248,12 @@ def test_a_folder_is_no_name_of_files(folder: Path, command: str, out: str):
     assert said in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("out", ['out/a"b', "a\nb"])
+def test_a_name_that_cannot_be_included(folder: Path, out: str):
+    result = CliRunner().invoke(main, ["link", "none.h", "-o", out])
+    assert result.exit_code == 2 and "cannot be included" in result.stderr
+
+
 def test_a_missing_flag_is_a_usage_message(folder: Path):
     result = CliRunner().invoke(main, ["compile", "kernels.py", "-g", "1"])
     assert result.exit_code == 2

@@ -65,13 +65,17 @@ class Command(click.Command):
 
 
 class OutPath(click.Path):
-    """What files are called that a command writes, less their endings; a folder alone is an error."""
+    """What files are called that a command writes, less their endings; a folder alone is an error, and so is a name that
+    no `#include` can say."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if os.path.basename(value) in ("", os.curdir, os.pardir):
+        name = os.path.basename(value)
+        if not {'"', "\n"}.isdisjoint(name):
+            self.fail(f"{name!r} cannot be included: a name of C files has no quotes and is one line", param, ctx)
+        if name in ("", os.curdir, os.pardir):
             example = os.path.join(value, "NAME")
             self.fail(f"'{value}' is no more than a folder: say what its files are called, '{example}'", param, ctx)
         return super().convert(value, param, ctx)
