@@ -65,7 +65,7 @@ class Command(click.Command):
 
 
 class OutPath(click.Path):
-    """What files are called that a command writes, less their endings; a folder alone is an error, and so is a name that
+    """What files are called that a command writes, less their endings; an error where it is a folder alone, or a name that
     no `#include` can say."""
 
     def __init__(self) -> None:
