@@ -364,6 +364,20 @@ def test_ops_without_their_parts(text: str, message: str):
     assert caught.value.location is not None
 
 
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        *("ttg.num-warps = 3 : i32", "ttg.num-warps = 0 : i32", "ttg.num-ctas = -2 : i32", "ttg.num-ctas"),
+        *('ttg.threads-per-warp = "x"', "ttg.target = 90 : i32"),
+    ],
+)
+def test_what_a_module_is_for(attribute: str):
+    name, equals, value = attribute.partition(" = ")
+    with pytest.raises(IRError, match=f"{name} of a module is a") as caught:
+        parse_module(f'module attributes {{"{name}"{equals}{value}}} {{\n}}\n', "k.ttgir")
+    assert caught.value.location.line == 1
+
+
 ONE_BUFFER = "!ttg.memdesc<8xf32, #ttg.shared_linear<{offset = [[1], [2], [4]]}, alignment = 16>, #ttg.shared_memory>"
 TWO_BUFFERS = f"{ONE_BUFFER}, {ONE_BUFFER}"
 CHOICES = {

@@ -248,3 +248,9 @@ def test_a_text_that_is_for_another_target(opt, target):
     ttgir = printed(opt("-p", "assign-layouts", "-t", "cuda:90", "-w", "2", "k.ttir"))
     result = opt("-p", "eliminate-dead-code", "-t", target, input=ttgir)
     assert result.exit_code == 1 and "error: the ttgir is for cuda:90, and " in result.stderr
+
+
+@pytest.mark.parametrize("passes", ["memory", "pipeline-loads", "place-barriers"])
+def test_a_text_without_layouts_for_passes_that_need_them(opt, passes):
+    result = opt("-p", passes, "-t", "cuda:90", "k.ttir")
+    assert result.exit_code == 1 and "takes ttgir, and the module does not say its number of warps" in result.stderr

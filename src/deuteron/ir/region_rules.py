@@ -1,6 +1,6 @@
 """What regions hold, take and give, which the classes of modules, functions, `scf.if` and `scf.while` do not verify.
 
-module { tt.func ... }               a module has functions, and nothing else
+module { tt.func ... }               a module has functions, and nothing else; what it is for are powers of two
 %v = scf.if %c -> (i32) {            a region yields what the op gives, and has no arguments
   scf.yield %n : i32
 } else { ... }
@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.types import check_type
+
+_COUNTS = frozenset(("ttg.num-warps", "ttg.num-ctas", "ttg.threads-per-warp"))
+_TARGET, _NO_TARGET = "ttg.target", StringAttr("")
 
 
 def check_regions(op: Operation) -> None:
@@ -28,9 +31,18 @@ def check_regions(op: Operation) -> None:
 
 
 def _check_module(op: ModuleOp) -> None:
+    for name, attribute in op.attributes.items():
+        if name in _COUNTS and not _is_power_of_two(attribute):
+            raise VerifyException(f"{name} of a module is an integer, a power of two, got {attribute}")
+    if not isinstance(op.attributes.get(_TARGET, _NO_TARGET), StringAttr):
+        raise VerifyException(f"{_TARGET} of a module is a text, got {op.attributes[_TARGET]}")
     for inner in op.ops:
         if not isinstance(inner, FuncOp):
             raise VerifyException(f"a module has functions only, got {inner.name}")
+
+
+def _is_power_of_two(attribute: Attribute) -> bool:
+    return isinstance(attribute, IntegerAttr) and attribute.value.data.bit_count() == 1 and attribute.value.data > 0
 
 
 def _check_function(op: FuncOp) -> None:

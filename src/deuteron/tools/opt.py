@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-ALL = "all"
+ALL, ASSIGN_LAYOUTS = "all", "assign-layouts"
 _CONFIGURATION = ("num_warps", "num_ctas")  # what ttgir is made for
 
 
@@ -88,12 +88,15 @@ def run(
     module = parse_module(text, file)
     check_input(module, file)
     given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
-    chosen = _chosen(passes, module, target, {name: value for name, value in given.items() if value is not None})
+    given = {name: value for name, value in given.items() if value is not None}
+    chosen, of_ttgir = _chosen(passes, module, target, given)
     for name in {*print_before, *print_after, *disable} - {ALL}:
         pass_class(name)
     for one in chosen:
         if one.name in disable:
             continue
+        if one.name in of_ttgir:
+            _check_has_layouts(module, one)
         _show(module, one, "before", print_before, form)
         before = _remark_lines(module)
         run_passes(module, [one], verify=verify_ir if verify_each else _no_verify)
@@ -103,8 +106,10 @@ def run(
     return print_module(module, *form)
 
 
-def _chosen(passes: str, module: ModuleOp, target: str | None, given: dict[str, int]) -> Sequence[ModulePass]:
-    """The passes with these names, configured for a target."""
+def _chosen(
+    passes: str, module: ModuleOp, target: str | None, given: dict[str, int]
+) -> tuple[Sequence[ModulePass], Collection[str]]:
+    """The passes with these names, configured for a target, and the names of those that take ttgir."""
     from deuteron.backend import get_backend  # deferred: all this brings xDSL
     from deuteron.compiler.driver import resolve_target
     from deuteron.passes.by_name import parse_passes
@@ -114,7 +119,26 @@ def _chosen(passes: str, module: ModuleOp, target: str | None, given: dict[str, 
     backend = get_backend(known)
     options = backend.make_options(_agreed(module, given))
     backend.check(known, options)
-    return parse_passes(passes, backend.pipelines(known, options), backend.pass_objects(known, options))
+    pipelines = backend.pipelines(known, options)
+    return parse_passes(passes, pipelines, backend.pass_objects(known, options)), _of_ttgir(pipelines)
+
+
+def _of_ttgir(pipelines: Mapping[str, Sequence[ModulePass]]) -> set[str]:
+    """The names of the passes that only come after layouts are assigned."""
+    for pipeline in pipelines.values():
+        names = [one.name for one in pipeline]
+        if ASSIGN_LAYOUTS in names:
+            place = names.index(ASSIGN_LAYOUTS)
+            return set(names[place + 1 :]) - set(names[:place])
+    return set()
+
+
+def _check_has_layouts(module: ModuleOp, one: ModulePass) -> None:
+    if "ttg.num-warps" not in module.attributes:
+        raise UsageError(
+            f"pass '{one.name}' takes ttgir, and the module does not say its number of warps: run {ASSIGN_LAYOUTS} "
+            "before it"
+        )
 
 
 def _no_verify(module: ModuleOp, after: str, ops: Sequence[object]) -> None:
