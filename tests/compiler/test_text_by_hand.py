@@ -130,6 +130,9 @@ REFUSED = {
     "tt.num_stages of scf.for is an integer": (
         'scf.for %i = %c to %n step %c : i32 {\n tt.store %x, %i : !tt.ptr<i32>\n} {tt.num_stages = "a"}'
     ),
+    "tt.most_programs of tt.func is an integer": (
+        'tt.return\n}\ntt.func private @f() attributes {tt.most_programs = "a"} {'
+    ),
     "tt.divisibility is 1 positive integers": (
         "%z = arith.addi %n, %n {tt.divisibility = dense<[16, 3]> : tensor<2xi32>} : i32"
     ),

@@ -27,7 +27,7 @@ from deuteron.ir.tile_layouts import check_layouts
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import check_type
 
-_INTEGER_HINTS = frozenset(("tt.num_stages", "tt.loop_unroll_factor"))
+_INTEGERS = frozenset(("tt.num_stages", "tt.loop_unroll_factor", "tt.most_programs"))
 WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
@@ -92,6 +92,8 @@ def check_input(module: ModuleOp, file: str, verify: Callable[[ModuleOp, str], N
         verify(module, "parsing")
     except InternalError as error:
         raise IRError(error.message, error.location or Location(file, 1)) from error
+    for func in module.ops:
+        _check_integers(func)
     for loop in nested_ops(module, scf.ForOp):
         _check_loop(loop)
 
@@ -101,9 +103,14 @@ def _check_loop(loop: scf.ForOp) -> None:
     step, place = constant_value(loop.step), from_attribute(loop.location)
     if step is not None and step < 1:
         raise IRError(f"the step of scf.for is positive, got {step}", *place)
-    for name in _INTEGER_HINTS & loop.attributes.keys():
-        if not isinstance(loop.attributes[name], IntegerAttr):
-            raise IRError(f"{name} of scf.for is an integer, got {loop.attributes[name]}", *place)
+    _check_integers(loop)
+
+
+def _check_integers(op: Operation) -> None:
+    for name in _INTEGERS & op.attributes.keys():
+        if not isinstance(op.attributes[name], IntegerAttr):
+            message = f"{name} of {op.name} is an integer, got {op.attributes[name]}"
+            raise IRError(message, *from_attribute(op.location))
 
 
 def warp_size_of(module: ModuleOp) -> int:
