@@ -14,11 +14,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.ttg.memdesc_subslice import MemDescSliceOp
-from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp
+from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp, PrivateViewOp
 from deuteron.ir.types import shape_of
 
+_Sliced = MemDescSliceOp | PrivateLoadOp | PrivateStoreOp | PrivateViewOp
 
-def check_slice_index(op: MemDescSliceOp | PrivateLoadOp | PrivateStoreOp) -> None:
+
+def check_slice_index(op: _Sliced) -> None:
     """Raise VerifyException unless the index is certainly one of a slice."""
     if op.index is None:
         return
@@ -29,9 +31,9 @@ def check_slice_index(op: MemDescSliceOp | PrivateLoadOp | PrivateStoreOp) -> No
         raise VerifyException(f"{op.name} takes one of {count} slices: its index is {counted}, {found}")
 
 
-def _num_slices(op: MemDescSliceOp | PrivateLoadOp | PrivateStoreOp) -> int:
+def _num_slices(op: _Sliced) -> int:
     if not isinstance(op, MemDescSliceOp):
-        return (op.src if isinstance(op, PrivateLoadOp) else op.dst).type.count.data
+        return (op.dst if isinstance(op, PrivateStoreOp) else op.src).type.count.data
     axis = op.axis.value.data
     return shape_of(op.src.type.tile)[axis] // shape_of(op.result.type.tile)[axis]
 

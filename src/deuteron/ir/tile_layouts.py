@@ -26,7 +26,7 @@ from deuteron.ir.tt.shape import CatOp, JoinOp, SplitOp
 from deuteron.ir.ttg.inference import is_elementwise, is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, layout_of
 from deuteron.ir.ttg.memdesc_subslice import MemDescSliceOp
-from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp
+from deuteron.ir.ttg.private import PrivateLoadOp, PrivateStoreOp, PrivateViewOp
 from deuteron.ir.ttg.reduced import scattered_lanes
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
@@ -179,4 +179,5 @@ _CHECKS: dict[type[Operation], Callable] = {
     MemDescSliceOp: check_slice_index,
     PrivateLoadOp: check_slice_index,
     PrivateStoreOp: check_slice_index,
+    PrivateViewOp: check_slice_index,
 }

@@ -5,6 +5,7 @@
     "ttg.private_store"(%x, %m) : (tensor<64x64xf32, #L>, ...) -> ()                  the whole tile
     %s = "ttg.private_load"(%m, %i) : (..., i32) -> tensor<4x64xf32, #S>              one of 16 slices along dimension 0
     %v = "ttg.private_view"(%m) : (...) -> !ttg.private<tensor<64x64xf32, #L>, 1, 8>  the same memory, in other slices
+    %w = "ttg.private_view"(%m, %i) : (...) -> !ttg.private<tensor<4x64xf32, #S>, 1, 8>  that of a slice, in slices
 
 A thread stores and loads its own registers of a tile (`layout/slices.py`), so that nobody waits.
 """
@@ -120,27 +121,29 @@ class PrivateLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class PrivateViewOp(IRDLOperation):
-    """The memory of a tile, of which slices along another dimension, or as many others, are loaded and stored."""
+    """The memory of a tile, or of the slice number `index` of it, of which slices along another dimension, or as many
+    others, are loaded and stored.
+    """
 
     name = "ttg.private_view"
     src = operand_def(PrivateType)
+    index = opt_operand_def(i32)
     result = result_def(PrivateType)
     traits = traits_def(Pure())
 
-    def __init__(self, src: SSAValue, axis: int, count: int):
-        super().__init__(operands=[src], result_types=[PrivateType(src.type.tile, axis, count)])
+    def __init__(self, src: SSAValue, type: PrivateType, index: SSAValue | None = None):
+        super().__init__(operands=[src, [index] if index else []], result_types=[type])
 
     def verify_(self) -> None:
-        if self.src.type.tile != self.result.type.tile:
-            raise VerifyException(f"{self.name}: the memory holds {self.src.type.tile}, got {self.result.type.tile}")
+        _check(self, self.src.type, self.result.type.tile)
 
 
-def view_of(b: Builder, memory: SSAValue, type: PrivateType) -> SSAValue:
+def view_of(b: Builder, memory: SSAValue, type: PrivateType, index: SSAValue | None = None) -> SSAValue:
     """Memory in the slices of a type, which is as it is where these are its own."""
-    return memory if memory.type == type else b.value(PrivateViewOp(memory, type.axis.data, type.count.data))
+    return memory if memory.type == type and index is None else b.value(PrivateViewOp(memory, type, index))
 
 
-def _check(op: PrivateStoreOp | PrivateLoadOp, memory: PrivateType, moved: Attribute) -> None:
+def _check(op: PrivateStoreOp | PrivateLoadOp | PrivateViewOp, memory: PrivateType, moved: Attribute) -> None:
     expected = memory.slice if op.index is not None else memory.tile
     if moved != expected:
         raise VerifyException(f"{op.name}: the memory holds {expected}, got {moved}")

@@ -30,10 +30,12 @@ LOCAL = "ptr addrspace(5)"
 
 @dataclass(frozen=True)
 class PrivateTile:
-    """Where a tile begins, and which bit of a register's number each bit of its place there is, the lowest first."""
+    """Where a tile begins, and which bit of a register's number each bit of its place there is, the lowest first; None:
+    it is that of another slice, of a larger tile.
+    """
 
     address: Value
-    bits: tuple[int, ...]
+    bits: tuple[int | None, ...]
 
 
 def private_alloc(ctx: Context, op: Operation) -> PrivateTile:
@@ -46,8 +48,14 @@ def private_alloc(ctx: Context, op: Operation) -> PrivateTile:
         return PrivateTile(ctx.b.addrspacecast(address, LOCAL), (*kept, *sliced))
 
 
-def private_view(ctx: Context, op: Operation, memory: PrivateTile) -> PrivateTile:
-    return memory
+def private_view(ctx: Context, op: Operation, memory: PrivateTile, index: Value | None = None) -> PrivateTile:
+    type = op.src.type
+    sliced = _sliced_bits(type) if index is not None else ()
+    if not sliced:
+        return memory
+    begin = ctx.b.gep(bits_type(type.tile), memory.address, _begin(ctx.b, index, memory, sliced))
+    kept = [bit for bit in range(layout_of(type.tile).in_bits(REGISTER)) if bit not in sliced]
+    return PrivateTile(begin, tuple(kept.index(bit) if bit in kept else None for bit in memory.bits))
 
 
 def private_store(ctx: Context, op: Operation, tile: Fragment, memory: PrivateTile, index: Value | None = None) -> None:
@@ -70,7 +78,7 @@ def _accesses(
     b, element = ctx.b, bits_type(type.tile)
     sliced = _sliced_bits(type) if index is not None else ()
     first = b.gep(element, memory.address, _begin(b, index, memory, sliced)) if sliced else memory.address
-    kept = [bit for bit in range(len(memory.bits)) if bit not in sliced]
+    kept = [bit for bit in range(layout_of(type.tile).in_bits(REGISTER)) if bit not in sliced]
     # Of the bits of a place those that a slice has, and which of the bits of a register of the slice they are.
     places = [(place, kept.index(bit)) for place, bit in enumerate(memory.bits) if bit in kept]
     size, together = byte_width(element), 1 << _count_first(place == low for low, (place, _) in enumerate(places))

@@ -26,7 +26,15 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
-from deuteron.passes.gpu.slices.whole_tiles import is_after, is_allocated_in, load_whole, store_whole, stores_of
+from deuteron.passes.gpu.slices.whole_tiles import (
+    Part,
+    is_after,
+    is_allocated_in,
+    load_whole,
+    reads_of,
+    store_whole,
+    stores_of,
+)
 from deuteron.passes.rewrite import erase
 
 
@@ -63,29 +71,27 @@ def _find(loop: scf.ForOp, place: int) -> _Tile | None:
     kept = [store for store in stores if store.dst is following.src]
     stores = [store for store in stores if is_allocated_in(store.dst, store.parent)]
     writers = [store for store in stores_of(following.src) if store not in kept]
-    taken = [use.operation for store in stores for use in store.dst.uses if use.operation is not store]
+    reads = [(store, None) for store in kept] + [read for store in stores for read in reads_of(store.dst)]
     is_safe = bool(stores and writers) and is_after(following, writers + kept)
-    if not is_safe or any(not _is_before(reader, writer, block) for reader in taken + kept for writer in writers):
+    if not is_safe or not all(_is_before(read, part, writer, block) for read, part in reads for writer in writers):
         return None
     return _Tile(place, stores, kept, following)
 
 
-def _is_before(reader: Operation, writer: PrivateStoreOp, block: Block) -> bool:
+def _is_before(reader: Operation, part: Part | None, writer: PrivateStoreOp, block: Block) -> bool:
     """Whether in a turn of a block a slice is read before any is stored, or before that of the same number is, or only
     one of both is done.
     """
-    if not isinstance(reader, PrivateLoadOp | PrivateStoreOp):
-        return False
     first, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
     if first is not last:
         return first.is_before_in_block(last)
     if isinstance(first, scf.IfOp):
         sides = {side for op in (reader, writer) for side in _sides(first) if side.find_ancestor_op_in_block(op)}
-        return len(sides) > 1 or _is_before(reader, writer, sides.pop())
+        return len(sides) > 1 or _is_before(reader, part, writer, sides.pop())
     slices = first.body.block if isinstance(first, scf.ForOp) else None
-    is_same = isinstance(reader, PrivateLoadOp) and reader.index is writer.index and reader.src.type == writer.dst.type
-    is_of_turn = is_same and slices is reader.parent is writer.parent and reader.index is slices.args[0]
-    return is_of_turn and reader.is_before_in_block(writer)
+    is_same = part is not None and part.index is writer.index and part.src.type == writer.dst.type
+    is_of_turn = is_same and slices is part.parent is writer.parent and part.index is slices.args[0]
+    return is_of_turn and slices.find_ancestor_op_in_block(reader).is_before_in_block(writer)
 
 
 def _sides(branch: scf.IfOp) -> list[Block]:

@@ -58,7 +58,7 @@ from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice, slice_of, store_after_alloc
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
-from deuteron.passes.gpu.slices.whole_tiles import load_whole, stays_until, store_nothing_twice
+from deuteron.passes.gpu.slices.whole_tiles import load_whole, make_no_copies, stays_until, store_nothing_twice
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import clone_on, erase
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -94,6 +94,7 @@ class SliceTiles(Optimisation):
                 if _is_crowded(func):
                     store_after_alloc(func, MANY)
                     is_carried |= self._block(func.body.block, AxisInfoAnalysis(func), is_crowded=True)
+                make_no_copies(func)
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
@@ -249,8 +250,8 @@ class _Loop:
         """The memory of a tile that comes from before the loop, which may be there already."""
         type = PrivateType(value.type, axis, self._count)
         load = value.owner
-        if isinstance(load, PrivateLoadOp) and load.index is None and stays_until(load, self._group.ops[-1]):
-            return view_of(self._before, load.src, type)
+        if isinstance(load, PrivateLoadOp) and stays_until(load, self._group.ops[-1]):
+            return view_of(self._before, load.src, type, load.index)
         if (value, axis) not in self._memories:
             memory = self._before.value(PrivateAllocOp(type))
             self._before.insert(PrivateStoreOp(value, memory))

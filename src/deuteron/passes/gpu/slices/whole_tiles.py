@@ -7,11 +7,12 @@ Copies that run on need neighbours at addresses of which this is known, and othe
 What is stored whole is a loop over slices where it is a constant, or in memory already.
 
 What a loop over slices has stored is not stored again for another loop, that was made before, and takes it from there.
+Nor is what is in other memory for as long as it is read (`make_no_copies`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -21,6 +22,8 @@ from deuteron.analysis.axis.axis_info import unknown
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateViewOp, view_of
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.rewrite import erase
@@ -45,14 +48,14 @@ def load_whole(b: Builder, memory: SSAValue, value: SSAValue, infos: AxisInfoAna
 def store_whole(before: Operation, value: SSAValue, memory: SSAValue) -> None:
     """Store all of a tile before an op; of a constant, and of what is in other memory, slice by slice."""
     b, number, load = Builder.before(before), constant_value(value), value.owner
-    is_copy = isinstance(load, PrivateLoadOp) and load.index is None and stays_until(load, before)
+    is_copy = isinstance(load, PrivateLoadOp) and stays_until(load, before)
     if number is None and not is_copy:
         b.insert(PrivateStoreOp(value, memory))
         return
     body = slice_body()
     inside, index = Builder.at_end(body, b.location), body.args[0]
     if is_copy:
-        part = inside.value(PrivateLoadOp(view_of(b, load.src, memory.type), index))
+        part = inside.value(PrivateLoadOp(view_of(b, load.src, memory.type, load.index), index))
     else:
         part = inside.constant(number, memory.type.slice)
     inside.insert(PrivateStoreOp(part, memory, index))
@@ -70,15 +73,50 @@ def store_nothing_twice(b: Builder, value: SSAValue, memory: SSAValue) -> None:
             erase(copy.owner)
 
 
+def make_no_copies(func: FuncOp) -> None:
+    """Of a tile that was loaded from memory the copy is that memory, unless something else is stored there meanwhile:
+    then it is made slice by slice.
+    """
+    for store in nested_ops(func, PrivateStoreOp):
+        load, copy = store.src.owner, store.dst
+        if store.index is not None or not isinstance(load, PrivateLoadOp):
+            continue
+        if not _has_only(copy, store) or not is_allocated_in(copy, store.parent) or not _stays_for_all(load, copy):
+            store_whole(store, store.src, copy)
+        else:
+            copy.replace_all_uses_with(view_of(Builder.before(store), load.src, copy.type, load.index))
+            erase(copy.owner)
+        erase(store)
+        if load.result.first_use is None:
+            erase(load)
+
+
+def _stays_for_all(load: PrivateLoadOp, copy: SSAValue) -> bool:
+    """Whether all that reads a copy finds the same in the memory that it was loaded from."""
+    return all(stays_until(load, read) for read, _ in reads_of(copy))
+
+
 def _has_only(memory: SSAValue, store: PrivateStoreOp) -> bool:
     """Whether nothing else is ever stored there."""
-    others = (use.operation for use in memory.uses if use.operation is not store)
-    return isinstance(memory.owner, PrivateAllocOp) and all(isinstance(other, PrivateLoadOp) for other in others)
+    return isinstance(memory.owner, PrivateAllocOp) and stores_of(memory) == [store]
 
 
 def is_allocated_in(memory: SSAValue, block: Block) -> bool:
     """Whether it is allocated in this block, which is the only one that has it."""
     return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
+
+
+Part = PrivateLoadOp | PrivateViewOp
+
+
+def reads_of(memory: SSAValue, part: Part | None = None) -> Iterator[tuple[PrivateLoadOp, Part | None]]:
+    """What loads from memory, and the op that takes a slice of it, to load that or parts of it; None: none does."""
+    for op in [use.operation for use in memory.uses if isinstance(use.operation, Part)]:
+        taken = part or (op if op.index is not None else None)
+        if isinstance(op, PrivateLoadOp):
+            yield op, taken
+        else:
+            yield from reads_of(op.result, taken)
 
 
 def is_after(load: PrivateLoadOp, stores: Sequence[PrivateStoreOp]) -> bool:
