@@ -1,5 +1,7 @@
 """Loads and stores: how wide they are, and what masks and replicas do to them."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -160,6 +162,17 @@ def test_masked_elements_hold_the_other_value(rng, dtype):
     x, out = drawn(rng, dtype, 512), aligned(np.zeros(512, dtype))
     emulate(load_other, x, out, 304, BLOCK=512, num_warps=1)
     np.testing.assert_array_equal(out, np.where(np.arange(512) < 304, x, -7).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float16, np.float32, np.int64])
+def test_a_constant_other_is_written_beside_the_load(dtype):
+    """In a register of all loads, the last of these would take it, and a loop copy it when that is done."""
+    x = aligned(np.zeros(512, dtype))
+    text = compile_for("cuda:90", load_other, x, x, 304, BLOCK=512, num_warps=1).asm["ptx"]
+    for block in re.findall(r"begin inline asm\n([^/]*?ld\.global[^/]*)", text):
+        *moves, load = block.strip().split("\n")
+        registers = re.search(r"\{?((?:%r[d]?\d+(?:, )?)+)\}?, \[", load)[1].split(", ")
+        assert [re.match(r"\s*mov\.b\d+ (\S+),", move)[1] for move in moves] == registers
 
 
 @deuteron.jit

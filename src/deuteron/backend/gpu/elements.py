@@ -14,7 +14,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value, bits_of, const
 from deuteron.ir.types import (
     PointerType,
     bf16,
@@ -52,7 +52,8 @@ def to_bits(b: Builder, value: Value, type: Attribute) -> Value:
         return b.zext(value, "i8")
     if isinstance(element, PointerType):
         return b.ptrtoint(value)
-    return b.bitcast(value, bits_type(element))
+    bits = bits_of(value)
+    return b.bitcast(value, bits_type(element)) if bits is None else const(bits_type(element), bits)
 
 
 def from_bits(b: Builder, bits: Value, type: Attribute) -> Value:

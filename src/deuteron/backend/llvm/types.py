@@ -91,6 +91,19 @@ def integer_of(value: Value) -> int | None:
     return int(text) if text[0] in "-0123456789" and value.type[0] == "i" else None
 
 
+def bits_of(value: Value) -> int | None:
+    """The bits of a scalar floating constant; None of a NaN, whose payload is LLVM's, and of what is computed."""
+    if not value.is_constant or not value.text.startswith("0x"):
+        return None
+    if value.type in ("half", "bfloat"):
+        return int(value.text[3:], 16)
+    bits = int(value.text, 16)
+    (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+    if number != number:
+        return None
+    return bits if value.type == "double" else ctypes.c_uint32.from_buffer(ctypes.c_float(number)).value
+
+
 def vector_const(element_type: str, numbers: Sequence[float | int | bool]) -> Value:
     """A constant vector; of one number it is a scalar constant."""
     if len(numbers) == 1:

@@ -8,6 +8,9 @@ Without mask, modifiers and order they are LLVM's own; else assembly, since LLVM
 PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first.L2::cache_hint`, of which the L2 has
 its policy as the last operand; the order comes before `.global`: `.volatile`, `.acquire.gpu`.
 
+A constant `other` is written into the registers by the assembly itself. Given as an operand LLVM has one register of it
+for all loads, which becomes the first of the last one's, and copies that at the end of a loop: which waits for it.
+
 Less than 32 bits are loaded by it into a register of 32, of which the rest is 0, as LLVM is told: it would clear that
 again after a load into 16, and ptxas moves 16 bits about.
 """
@@ -28,10 +31,11 @@ from deuteron.backend.gpu.words import (
     word_type,
 )
 from deuteron.backend.llvm.builder import Builder, Touches
-from deuteron.backend.llvm.types import Value, bit_width, const, vector
+from deuteron.backend.llvm.types import Value, bit_width, const, integer_of, vector
 
 VOLATILE = ".volatile"
 NARROW, WIDE = "i16", "i32"
+NEXT_LINE = r"\0A\09"
 
 
 def load(
@@ -50,20 +54,43 @@ def load(
         return _plain_load(b, type, address, count)
     word, size = word_type(type, count), _num_words(type, count)
     held = WIDE if word == NARROW else word
-    words = [_widened(b, one, held) for one in pack(b, other)] if other else []
-    if mask is not None and not words:
-        words = [const(held, 0)] * size
+    words = _words_where_off(b, mask, other, held, size)
     results = [f"${index}" for index in range(size)]
     guard, hint, given = _guard_and_policy(size + 1, mask, policy)
-    text = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}]{hint};"
-    inputs = [address, *given, *words]
-    constraints = [f"={CONSTRAINTS[held]}"] * size + [_address(address)]
-    constraints += [*map(_constraint, given), *map(str, range(len(words)))]
+    moves = [_move(result, one) for result, one in zip(results, words, strict=False) if one.is_constant]
+    access = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}]{hint};"
+    tied = {str(index): one for index, one in enumerate(words) if not one.is_constant}
+    inputs = [address, *given, *tied.values()]
+    constraints = [f"={'&' if moves else ''}{CONSTRAINTS[held]}"] * size + [_address(address)]
+    constraints += [*map(_constraint, given), *tied]
+    text = NEXT_LINE.join([*moves, access])
     touches = Touches.MEMORY if order else Touches.READS
     flags = f"range({held} 0, {1 << bit_width(type) * count})" if held != word else ""
     result = b.assembly(touches, struct_type(held, size), text, ",".join(constraints), *inputs, flags=flags)
     loaded = struct_members(b, result, held, size)
     return unpack(b, loaded if held == word else [b.trunc(loaded[0], word)], type, count)
+
+
+def _words_where_off(b: Builder, mask: Value | None, other: Sequence[Value], held: str, size: int) -> list[Value]:
+    """What the registers of a load hold before it; none without a mask."""
+    if mask is None:
+        return []
+    if not other:
+        return [const(held, 0)] * size
+    numbers = [integer_of(value) for value in other]
+    if None in numbers:
+        return [_widened(b, one, held) for one in pack(b, other)]
+    per_word = len(other) // size
+    words = (numbers[first : first + per_word] for first in range(0, len(numbers), per_word))
+    return [const(held, _joined(word, bit_width(other[0].type))) for word in words]
+
+
+def _joined(numbers: Sequence[int], bits: int) -> int:
+    return sum(number % (1 << bits) << bits * place for place, number in enumerate(numbers))
+
+
+def _move(result: str, word: Value) -> str:
+    return f"mov.b{bit_width(word.type)} {result}, {word.text};"
 
 
 def _plain_load(b: Builder, type: str, address: Value, count: int) -> list[Value]:
