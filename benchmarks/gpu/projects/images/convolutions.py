@@ -18,6 +18,7 @@ def cases(is_small: bool = False) -> Iterator[Case]:
     yield _conv2d(*(2, 9, 10, 16, 32, 3, 2) if small else (32, 56, 56, 128, 128, 3, 1))
     yield _conv2d(*(2, 9, 10, 16, 32, 1, 1) if small else (32, 14, 14, 512, 512, 3, 2))
     yield _conv1d(*(2, 40, 16, 32, 3) if small else (16, 3000, 768, 768, 3))
+    yield _conv_transpose2d(*(5, 7, 16, 24) if small else (192, 192, 128, 128))
     yield _resize(*(3, 9, 11, 14, 20) if small else (64 * 3, 512, 512, 1024, 1024))
 
 
@@ -99,6 +100,32 @@ def _conv1d(batches: int, length: int, channels: int, outs: int, taps: int) -> C
         make=make,
         num_bytes=2 * batches * length * (channels + outs),
         operations=2 * batches * length * channels * outs * taps,
+    )
+
+
+def _conv_transpose2d(height: int, width: int, channels: int, outs: int) -> Case:
+    def make() -> Problem:
+        import torch  # deferred: as above
+
+        x = random(height, width, channels, dtype="float16")
+        w = random(4, 4, channels, outs, dtype="float16", scale=0.1)
+        bias, out = random(outs, dtype="float32"), empty(2 * height, 2 * width, outs, dtype="float16")
+        views, options = (x.permute(2, 0, 1)[None], w.permute(2, 3, 0, 1)), {"stride": 2, "padding": 1}
+        transposed = torch.nn.functional.conv_transpose2d
+        expected = transposed(*(view.float() for view in views), bias, **options)[0].permute(1, 2, 0)
+        vendor = Vendor("cuDNN", lambda: transposed(*views, bias.half(), **options))
+        return Problem((x, w, bias, out), (Output(out, expected),), vendor)
+
+    tiles = ((32, 32, 4),) if channels < 64 else ((128, 128, 8), (128, 128, 4), (64, 64, 4))
+    return _case(
+        f"conv transpose {height}x{width}x{channels} to {outs}, 4x4 by 2",
+        kernel="conv_transpose2d",
+        parameters=("*fp16", "*fp16", "*fp32", "*fp16", height, width, outs),
+        configs=tuple(config(w, 1, C=channels, BLOCK_M=bm, BLOCK_N=bn) for bm, bn, w in tiles),
+        grid=lambda meta: (cdiv(height * width, meta["BLOCK_M"]), cdiv(outs, meta["BLOCK_N"]), 4),
+        make=make,
+        num_bytes=2 * height * width * (channels + 4 * outs),
+        operations=2 * 4 * height * width * outs * channels * 4,
     )
 
 

@@ -118,6 +118,30 @@ def conv1d(
 
 
 @triton.jit
+def conv_transpose2d(
+    x_ptr, w_ptr, bias_ptr, out_ptr, H, W, OUT, C: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):
+    """NHWC, 4x4 taps by 2: a program has one of four phases, whose 2x2 taps are written out."""
+    py, px = tl.program_id(2) // 2, tl.program_id(2) % 2
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    y, x = m // W, m % W
+    c = tl.arange(0, C)
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for tap in tl.static_range(4):
+        dy, dx = tap // 2, tap % 2
+        iy, ix = y + py - dy, x + px - dx
+        inside = (m < H * W) & (iy >= 0) & (iy < H) & (ix >= 0) & (ix < W)
+        a = tl.load(x_ptr + (iy * W + ix)[:, None] * C + c[None, :], mask=inside[:, None], other=0.0)
+        place = (1 - py + 2 * dy) * 4 + 1 - px + 2 * dx
+        w = tl.load(w_ptr + (place * C + c)[:, None] * OUT + n[None, :], mask=(n < OUT)[None, :], other=0.0)
+        acc = tl.dot(a, w, acc)
+    acc += tl.load(bias_ptr + n, mask=n < OUT, other=0.0)[None, :]
+    out_ptrs = out_ptr + ((2 * y + py) * 2 * W + 2 * x + px)[:, None] * OUT + n[None, :]
+    tl.store(out_ptrs, acc.to(out_ptr.dtype.element_ty), mask=(m < H * W)[:, None] & (n < OUT)[None, :])
+
+
+@triton.jit
 def resize_bilinear(x_ptr, out_ptr, H, W, OH, OW, scale_y, scale_x, BLOCK: tl.constexpr):
     """NCHW; four pixels for each."""
     image = tl.program_id(0).to(tl.int64)
