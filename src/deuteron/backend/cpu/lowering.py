@@ -119,6 +119,39 @@ def lower_module(
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or any(_counts(op, options.debug) for op in nested_ops(plan.function))
+    reuses = _plan_products(plan, target, asserts)
+    scratch_bytes = assign_buffers(plan)
+    llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
+    is_controlled = bool(waiting) or asserts
+    busy = EVERY_PROGRAM if is_controlled else busy_programs(plan.function)
+    entry = Entry(
+        symbol=symbol,
+        function=plan.function,
+        is_controlled=is_controlled,
+        num_spans=num_spans,
+        uses_tiles=any(isinstance(product_of(op), TileProduct) for op in nested_ops(plan.function)),
+        has_atomics=bool(nested_ops(plan.function, AtomicOp)),
+        streams=streams,
+        reuses=reuses,
+        cache_bytes=target.cache_bytes,
+        work=work_of(plan.body, plan.function.body.block) if options.interruptible else 0,
+        order=FROM_X if is_controlled else busy.first_in(grid_order(plan.function, reuses)),
+        busy=busy,
+    )
+    _emit_entry(llvm_module, entry, architecture_of(cpu), options.has_lines)
+    ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
+    assertions = tuple(_described(op, plan.function, path_of) for op in ctx.checks.assertions)
+    line = _line_of(waiting[0]) if waiting else 0
+    apart = tuple(pairs_apart(plan.function))
+    return LoweredKernel(
+        llvm_module.text(), scratch_bytes, line, entry.uses_tiles, entry.has_atomics, assertions, apart
+    )
+
+
+def _plan_products(plan: Plan, target: CPU, asserts: bool) -> list[Reuse]:
+    """How products are computed; returns the operands that programs find packed. A program that asserts, or checks its
+    accesses, does all of its own work where it is written.
+    """
     find_needed_sums(plan)
     find_needed_depth(plan)
     if not asserts:
@@ -129,24 +162,7 @@ def lower_module(
     if not asserts:
         find_few_rows(plan, target)
         find_single_rows(plan)
-    scratch_bytes = assign_buffers(plan)
-    llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    uses_tiles = any(isinstance(product_of(op), TileProduct) for op in nested_ops(plan.function))
-    has_atomics = bool(nested_ops(plan.function, AtomicOp))
-    is_controlled = bool(waiting) or asserts
-    work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
-    busy = EVERY_PROGRAM if is_controlled else busy_programs(plan.function)
-    order = FROM_X if is_controlled else busy.first_in(grid_order(plan.function, reuses))
-    entry = Entry(
-        *(symbol, plan.function, is_controlled, num_spans, uses_tiles, has_atomics),
-        *(streams, reuses, target.cache_bytes, work, order, busy),
-    )
-    _emit_entry(llvm_module, entry, architecture_of(cpu), options.has_lines)
-    ctx = _emit_program(llvm_module, entry, plan, target, options, waiting, asserts)
-    assertions = tuple(_described(op, plan.function, path_of) for op in ctx.checks.assertions)
-    line = _line_of(waiting[0]) if waiting else 0
-    apart = tuple(pairs_apart(plan.function))
-    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, has_atomics, assertions, apart)
+    return reuses
 
 
 def _counts(op: Operation, debug: bool) -> bool:
