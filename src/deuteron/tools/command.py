@@ -65,8 +65,8 @@ class Command(click.Command):
 
 
 class OutPath(click.Path):
-    """What files are called that a command writes, less their endings; an error where it is a folder alone, or a name that
-    no `#include` can say."""
+    """What files are called that a command writes, less their endings: no folder alone, and no name that an `#include`
+    cannot say."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

@@ -101,9 +101,14 @@ def lines_of_file(fn: Callable[..., Any]) -> Sequence[str]:
     fn = inspect.unwrap(fn)
     if type(fn) is not FunctionType:
         return ()
-    file = fn.__code__.co_filename
+    file = _file_of(fn)
     linecache.checkcache(file)
     return linecache.getlines(file, fn.__globals__) if os.path.isfile(file) else ()
+
+
+def _file_of(fn: FunctionType) -> str:
+    """Where its file is. PyInstaller gives modules names that are relative to the folder of what a program brings."""
+    return os.path.join(getattr(sys, "_MEIPASS", ""), fn.__code__.co_filename)
 
 
 def read_source(fn: Callable[..., Any], file_lines: Sequence[str] = ()) -> FunctionSource:
@@ -142,6 +147,7 @@ def _definition_of(fn: Callable[..., Any], file_lines: Sequence[str]) -> tuple[l
         lines, first_line, tree = definition_of_lambda(fn)
         return lines, first_line, ast.increment_lineno(tree, _wrapper_lines(lines))
     if not file_lines:
+        _check_not_elsewhere(fn)
         lines, first_line = inspect.getsourcelines(fn)
         return lines, first_line, _parse(lines)
     first_line = inspect.unwrap(fn).__code__.co_firstlineno
@@ -152,6 +158,13 @@ def _definition_of(fn: Callable[..., Any], file_lines: Sequence[str]) -> tuple[l
         return found[0], first_line, found[1]
     lines = inspect.getblock(lines)
     return lines, first_line, _parse(lines)
+
+
+def _check_not_elsewhere(fn: Callable[..., Any]) -> None:
+    """Raise OSError where a program does not bring the file, and `inspect` would read one of its name in the current
+    folder."""
+    if type(fn) is FunctionType and os.path.isfile(fn.__code__.co_filename) and _file_of(fn) != fn.__code__.co_filename:
+        raise OSError(f"there is no {_file_of(fn)}")
 
 
 def _definition(name: str, lines: Sequence[str]) -> tuple[list[str], ast.stmt] | None:
