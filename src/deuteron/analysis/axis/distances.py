@@ -15,8 +15,9 @@ what is taken not to overflow, or not to be negative where it is divided, is wha
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
+from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.dialects import arith
@@ -56,10 +57,17 @@ Rule = Callable[[Operation, list[Distances]], Distances | None]
 
 
 class DistancesAnalysis:
-    """Of `count` neighbours along a dimension, a power of two; `info` is the axis info of values."""
+    """Of `count` neighbours along a dimension, a power of two; `info` is the axis info of values, `advanced`: of tiles
+    all of whose elements loops advance by the same, what they are before.
+    """
 
-    def __init__(self, info: Callable[[SSAValue], AxisInfo], count: int):
-        self._info, self._count = info, count
+    def __init__(
+        self,
+        info: Callable[[SSAValue], AxisInfo],
+        count: int,
+        advanced: Mapping[SSAValue, SSAValue] = MappingProxyType({}),
+    ):
+        self._info, self._count, self._advanced = info, count, advanced
         self._known: dict[Place, Distances | None] = {}
 
     def of(self, value: SSAValue, axis: int) -> Distances | None:
@@ -67,7 +75,10 @@ class DistancesAnalysis:
         return evaluate((value, axis), self._known, self._asked_of, self._find)
 
     def _asked_of(self, place: Place) -> Sequence[Place]:
-        return _operands(*place) if self._info(place[0]).constant is None else ()
+        value, axis = place
+        if value in self._advanced:
+            return [(self._advanced[value], axis)]
+        return _operands(*place) if self._info(value).constant is None else ()
 
     def _find(self, place: Place) -> Distances | None:
         """The multiples of more: of `i + 1` is known that it counts up, and that it is 1 beyond a multiple of 8."""
@@ -78,6 +89,8 @@ class DistancesAnalysis:
         operands = [self._known[one] for one in self._asked_of((value, axis))]
         if not operands or None in operands:
             return None
+        if value in self._advanced:
+            return _made(1, operands[0].distances)
         op = value.owner
         found = _RULES[type(op)](op, operands)
         if found is None or not _has_room(value, found):

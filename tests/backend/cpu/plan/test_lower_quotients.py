@@ -57,8 +57,8 @@ def to_bytes(x, out, N: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i % N + 64 * (i // N)))
 
 
-@pytest.mark.parametrize("n, lanes", [(64, 64), (32, 32), (16, 64), (96, 32)])
-def test_as_many_lanes_as_have_one_quotient(compare, lower_python, rng, n, lanes):
+@pytest.mark.parametrize("n, lanes", [(64, 64), (32, 64), (16, 64), (96, 32)])
+def test_as_many_lanes_as_have_one_quotient_or_known_ones(compare, lower_python, rng, n, lanes):
     x = rng.integers(-100, 100, 2048).astype(np.int8)
     constexprs = {"N": n, "BLOCK": 256}
     plan = plan_function(kernel_of(lower_python(to_bytes, [x, x], constexprs), cpu_target(*resolve_cpu("native"))))

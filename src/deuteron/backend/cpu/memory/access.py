@@ -4,6 +4,7 @@
     contiguous                 a vector load       the same where all lanes are on, else a masked one (contiguous.py)
     contiguous, downwards      the same, and its lanes reversed
     a few elements apart       whole vectors, and shuffles (strided.py), where all lanes are on, else as others
+    at known distances         the same (`i // 2`)
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (by_lanes.py)
                                or, if they are close together, as two vectors and a shuffle (close_gathers.py)
@@ -15,18 +16,18 @@ A lane that is off is never accessed. Elements are as they lie in memory (`eleme
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Runs
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
+from deuteron.backend.cpu.memory import strided
 from deuteron.backend.cpu.memory.by_lanes import gather, scatter
 from deuteron.backend.cpu.memory.contiguous import load_neighbours, load_runs, store_neighbours
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.lane_loops import scatter_lanes
 from deuteron.backend.cpu.memory.masks import all_of, if_full, if_on, mask_vector, reverse, reversed_mask
-from deuteron.backend.cpu.memory.strided import load_strided, store_strided
 from deuteron.backend.cpu.memory.wraps import may_wrap, unless_wrapped
 from deuteron.backend.cpu.plan.vectors.accesses import is_close
 from deuteron.backend.llvm.types import Value, const, vector_const, zero
@@ -40,6 +41,16 @@ def load_if_in_runs(access: Access, pointer: Vector, mask: Fragment | None, firs
         branch.otherwise()
         branch.yield_(gather(access, pointer, mask_vector(access, mask)))
     return branch.results[0]
+
+
+def load_apart(access: Access, pointer: Vector, mask: Fragment | None, first: Value, numbers: Sequence[int]) -> Value:
+    """The same, of lanes whose elements are so many after the first one's, which is at an address."""
+    return if_full(
+        access,
+        mask,
+        lambda: [strided.load_apart(access.b, first, access.type, numbers)],
+        lambda: [gather(access, pointer, mask_vector(access, mask))],
+    )[0]
 
 
 def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
@@ -91,7 +102,7 @@ def store(
         return []
 
     def store_strided_elements() -> list[Value]:
-        store_strided(access.b, elements, pointer.base, stride)
+        strided.store_strided(access.b, elements, pointer.base, stride)
         return []
 
     stride = _close_stride(access, pointer)
@@ -135,7 +146,7 @@ def _close_stride(access: Access, pointer: Fragment) -> int:
 
 
 def _load_strided(access: Access, pointer: Affine, stride: int) -> list[Value]:
-    return [load_strided(access.b, pointer.base, access.type, access.lanes, stride)]
+    return [strided.load_strided(access.b, pointer.base, access.type, access.lanes, stride)]
 
 
 def _last(access: Access, pointer: Affine) -> Value:

@@ -1,26 +1,41 @@
 """Loads and stores of lanes that are a few elements apart: whole vectors, whose lanes are shuffled.
 
     tl.load(x + 2 * i)      x:  0 1 2 3 4 5 6 7     vectors of 0 1 2 3 and 3 4 5 6; of both 0 2 4 6
+    tl.load(x + i // 2)     x:  0 1                 a vector of 0 1; of it 0 0 1 1
     tl.store(x + 2 * i, y)                          vectors of y0 - y1 - and y2 - y3 -, masked
 
-Instructions that gather take a load for each lane all the same. The vectors that are loaded begin at the first lane and
-end at the last: between them no page is touched that no lane is on, since a page has several lanes. What is between
+Instructions that gather take a load for each lane all the same. The vectors that are loaded begin at the first element
+and end at the last: between them no page is touched that no lane is on, since a page has several lanes. What is between
 lanes is not stored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from deuteron.backend.cpu.plan.vectors.known_distances import starts_of_vectors
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, poison, vector, vector_const, width
 
 
 def load_strided(b: Builder, first: Value, type: str, lanes: int, stride: int) -> Value:
     """Elements from an address on, `stride` elements apart."""
-    found, last = poison(vector(type, lanes)), (lanes - 1) * stride
-    for number in range(stride):
-        start = min(number * lanes, last + 1 - lanes)
-        part = b.load(found.type, _at(b, first, type, start), byte_width(type))
-        places = [lane * stride - start for lane in range(lanes)]
+    return load_apart(b, first, type, range(0, lanes * stride, stride))
+
+
+def load_apart(b: Builder, first: Value, type: str, numbers: Sequence[int]) -> Value:
+    """Elements that are so many after the one at an address, one for each lane."""
+    lanes, last = len(numbers), max(numbers)
+    found = poison(vector(type, lanes))
+    for start in starts_of_vectors(numbers, lanes):
+        size = min(lanes, last + 1 - min(numbers))
+        begin = min(start, last + 1 - size)
+        part = b.load(vector(type, size), _at(b, first, type, begin), byte_width(type))
+        if size == 1:
+            return b.splat(part, lanes)
+        places = [number - begin for number in numbers]
+        if size < lanes:
+            return b.shufflevector(part, None, places)
         found = b.shufflevector(
             found, part, [lanes + place if 0 <= place < lanes else lane for lane, place in enumerate(places)]
         )

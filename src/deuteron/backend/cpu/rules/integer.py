@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
+from deuteron.analysis.axis.distances import Distances
 from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth, lanes_of, level_of
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const, like, width
+from deuteron.backend.llvm.types import Value, bit_width, const, like, vector_const, width
 from deuteron.backend.math import division
 from deuteron.ir.types import bit_width_of, element_type_of, i1
 
@@ -84,6 +85,8 @@ def _division(signed: bool, part: int) -> Rule:
     def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
         if _is_regular(ctx, op, x):
             return _of_first_lanes(ctx, x, y, signed)[part]
+        if op in ctx.vectorisation.quotients.distances and isinstance(x, Affine):
+            return _at_distances(ctx, ctx.vectorisation.quotients.distances[op], x, y, signed, part)
         if _is_by_one_number(x, y):
             return _by_reciprocal(ctx, x, y, signed)[part]
         return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[part], x, y)
@@ -122,6 +125,17 @@ def _of_first_lanes(ctx: Context, x: Affine, y: Uniform, signed: bool) -> tuple[
     level = level_of(x, y)
     quotient, rest = _quotient_and_remainder(ctx.emitter.at(level), x.base, y.value, signed)
     return Uniform(quotient, level), Affine(rest, x.step, x.lanes, level)
+
+
+def _at_distances(ctx: Context, known: Distances, x: Affine, y: Uniform, signed: bool, part: int) -> Fragment:
+    """Of lanes at known distances, or of known numbers, what the first one has is computed."""
+    level = level_of(x, y) if known.step else 0
+    b, type = ctx.emitter.at(level), x.base.type
+    if not known.step:
+        return Vector(vector_const(type, known.distances), level)
+    first = _quotient_and_remainder(b, x.base, y.value, signed)[part]
+    apart = vector_const(type, [distance - known.distances[0] for distance in known.distances])
+    return Vector(b.add(b.splat(first, x.lanes), apart), level)
 
 
 def _floor_divide(b: Builder, x: Value, y: Value) -> Value:

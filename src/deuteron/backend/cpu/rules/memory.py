@@ -16,6 +16,7 @@ from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.memory.formats import from_memory, stored
 from deuteron.backend.cpu.memory.places import read_place
 from deuteron.backend.cpu.plan.ops.declaration import OFFSET_BITS
+from deuteron.backend.cpu.plan.vectors.known_distances import numbers_of
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.segments import lanes_on
 from deuteron.backend.llvm.types import zero
@@ -65,9 +66,14 @@ def load(
     if op in ctx.nest_state.runs and isinstance(pointer, Vector):
         first = _neighbours(ctx, op, index, lanes).base
         bits = access.load_if_in_runs(at, pointer, mask, first, _runs_from(ctx, op, index))
+    elif op in ctx.vectorisation.quotients.distances and isinstance(pointer, Vector):
+        first = _neighbours(ctx, op, index, lanes)
+        at = replace(at, level=max(level, first.level))
+        numbers = numbers_of(ctx.vectorisation.quotients.distances[op], op)
+        bits = access.load_apart(at, pointer, mask, first.base, numbers)
     else:
         bits = access.load(at, pointer, mask)
-    loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), level)
+    loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), at.level)
     if other is None or _is_zero(other):
         return loaded
     return lanewise(ctx.emitter, lambda b, on, x, y: b.select(on, x, y), mask, loaded, other)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis.distances import Distances, DistancesAnalysis
 from deuteron.backend.cpu.plan import effects, ops
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.tiles import costs
@@ -41,6 +42,7 @@ class Storage(ReadVisitor):
         self._places = effects.Places()
         self._is_plain = effects.only_loads_and_stores(function)
         self.infos = AxisInfoAnalysis(function)
+        self._distances: dict[int, DistancesAnalysis] = {}
         self._costs = costs.Costs(self._loads_again, self._divides_once)
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
@@ -64,6 +66,15 @@ class Storage(ReadVisitor):
         must_stay = is_costly or use.is_repeated or use.is_moved or crosses_region
         return (is_read_again and must_stay) or self._is_disturbed(op, use)
 
+    def distances(self, value: SSAValue, axis: int, count: int) -> Distances | None:
+        """By how much `count` neighbours along a dimension differ, where that is known; of tiles that loops advance
+        what is known of the first ones.
+        """
+        if count not in self._distances:
+            advanced = {tile: induction.initial for tile, induction in self.inductions.items()}
+            self._distances[count] = DistancesAnalysis(self.infos.of, count, advanced)
+        return self._distances[count].of(value, axis)
+
     def _loads_again(self, load: Operation) -> bool:
         """Whether loading neighbours again is as good as keeping them, if nothing is written meanwhile. Where programs
         do more to memory than load and store, what one loads twice another may have changed.
@@ -73,9 +84,13 @@ class Storage(ReadVisitor):
         return self.infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
 
     def _divides_once(self, op: Operation) -> bool:
-        """Whether the neighbours in a vector have one quotient, so that what is loaded at it is not gathered."""
-        is_quotient = isinstance(op, QUOTIENTS) and is_tile(op.results[0].type)
-        return is_quotient and neighbours_of_one_quotient(self.infos, op, -1) >= _NEIGHBOURS
+        """Whether the neighbours in a vector have one quotient, or quotients that are known distances apart, so that
+        what is loaded at it is not gathered.
+        """
+        if not isinstance(op, QUOTIENTS) or not is_tile(op.results[0].type):
+            return False
+        last, neighbours = len(shape_of(op.results[0].type)) - 1, neighbours_of_one_quotient(self.infos, op, -1)
+        return neighbours >= _NEIGHBOURS or self.infos.distances(op.results[0], last, _NEIGHBOURS) is not None
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
         """Whether, at the time of a use, the load would find other contents than where it stands."""

@@ -26,7 +26,7 @@ class Access:
     """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions.
 
     `place`: of a kept tile; `index`: the dimensions of the nest that run along its dimensions. `read`: what is read;
-    None of a write.
+    None of a write. `num_vectors`: how many hold the elements of all lanes, where these are at known distances.
     """
 
     num_bytes: int
@@ -34,6 +34,7 @@ class Access:
     place: Place | None = None
     index: Index = ()
     read: SSAValue | None = None
+    num_vectors: int = 0
 
 
 def is_close(step: Step, lanes: int) -> bool:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.memory.elements import memory_type, register_type
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, UNKNOWN
 from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.roots import Keep, Root, RowRoot, StoreRoot
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -175,7 +175,9 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
         return ELEMENTS
-    quotients = find_quotients(plan, nest, axis, count) if _can_be_guarded(nest) else Quotients(count)
+    quotients = find_quotients(plan, nest, axis, count)
+    if quotients.guards and not _can_be_guarded(nest):
+        quotients = Quotients(count)
     count = quotients.lanes
     if axis == nest.reduced_axis and isinstance(nest.roots[0], RowRoot):
         count = min(count, vector_bytes // _SUM_BYTES)
@@ -183,7 +185,8 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
         return Vectorisation(axis, count, 1, quotients, across=1, rows=columns, reduces=True)
     unroll = min(max_unroll, nest.shape[axis] // count)
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
-    registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
+    divides = quotients.ops or quotients.distances
+    registers = min(unroll, MAX_LANES // count) if is_plain and not divides else 1
     return Vectorisation(axis, count * registers, unroll // registers, quotients, registers=registers)
 
 
@@ -214,7 +217,11 @@ def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float, vector_bytes: 
     that divide once have fewer lanes.
     """
     found = {axis: find_segments(plan, nest, axis) for axis in axes_to_vectorise(nest)}
-    costs = {axis: cost_along(nest, known[1], axis, lanes) for axis, known in found.items() if known is not None}
+    costs = {
+        axis: cost_along(nest, known[1], axis, min([lanes, *known[0].lengths]))
+        for axis, known in found.items()
+        if known is not None
+    }
     axis = min(costs, key=costs.__getitem__, default=None)
     if axis is None:
         return None
@@ -333,6 +340,8 @@ def _vectors_of(num_ops: int) -> int:
 def _cost(nest: Nest, access: Access, axis: int, lanes: int) -> float:
     """A step that is not known is 1, unless another one is."""
     step = access.steps[axis]
+    if step == IRREGULAR and access.num_vectors:
+        return 2 * access.num_vectors  # vectors, and shuffles
     if _across(nest, access, axis, min(lanes, MAX_TURNED_LANES)) is not None:
         return 1 + lanes.bit_length()  # the exchange takes log2 shuffles of each vector
     if step == UNKNOWN and 1 not in access.steps:

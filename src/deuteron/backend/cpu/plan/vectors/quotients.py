@@ -10,23 +10,27 @@ which is tested before the nest: `Guard`. Where it fails the nest runs element b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.axis.distances import Distances
+from deuteron.analysis.axis.ranges import largest_in_any_grid
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Exchanged, Index
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.vectors.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.vectors.known_distances import find_distances, num_vectors
 from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS, REMAINDERS, neighbours_of_one_quotient
 from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.reached import reached
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile
 
@@ -44,36 +48,49 @@ class Guard:
 
 @dataclass(frozen=True)
 class Quotients:
-    """The divisions of a nest that are done once for as many lanes as `lanes` at most, if the guards hold: in an order,
-    so that equal kernels become equal code.
+    """The divisions of a nest that are done once for as many lanes as `lanes` at most, and the `distances` of lanes of
+    other divisions, and of addresses that are loaded from; if the guards hold. In an order, so that equal kernels
+    become equal code.
     """
 
     lanes: int
     ops: frozenset[Operation] = frozenset()
     guards: tuple[Guard, ...] = ()
+    distances: Mapping[Operation, Distances] = field(default_factory=dict)
 
 
 def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     """Those of a nest that is vectorised along an axis; half as many lanes are worth it, fewer are not."""
-    along = _along(plan, nest, axis)
-    if not along:
-        return Quotients(lanes)
-    infos, steps = plan.storage.infos, Steps(plan)
+    steps = Steps(plan)
     groups: dict[Operation, int] = {}
-    guards: dict[Operation, list[Guard]] = {}
-    for op, index in along:
-        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, SIGNED) else []
-        size = 1 if needed is None else neighbours_of_one_quotient(infos, op, index.index(axis))
+    guards: dict[Operation, list[Guard] | None] = {}
+    for op, index in _along(plan, nest, axis):
+        needed, known = _guards_of(steps, nest, op, index), guards.get(op, [])
+        size = 1 if needed is None else neighbours_of_one_quotient(plan.storage.infos, op, index.index(axis))
         groups[op] = min(size, groups.get(op, size))
-        guards.setdefault(op, []).extend(needed or ())
-    regular = [op for op, size in groups.items() if size >= max(2, lanes // 2)]
-    found = dict.fromkeys(guard for op in regular for guard in guards[op])
-    return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), tuple(found))
+        guards[op] = None if needed is None or known is None else known + needed
+
+    def in_groups_of(least: int) -> tuple[Quotients, bool]:
+        regular = [op for op, size in groups.items() if size >= least]
+        count = min([lanes, *(groups[op] for op in regular)])
+        relied_on = dict.fromkeys(guard for op in regular for guard in guards[op] or ())
+        found = find_distances(plan, nest, axis, count, guards, relied_on, _StepsOfVectors(plan, axis, least))
+        return Quotients(count, frozenset(regular), found.guards, found.distances), found.are_all
+
+    whole, are_all = in_groups_of(lanes)
+    return whole if are_all else in_groups_of(_least_group(lanes))[0]
 
 
 def accesses_of_vectors(plan: Plan, nest: Nest, axis: int, lanes: int) -> list[Access]:
     """What a nest accesses where vectors along an axis divide once, as far as they can."""
-    return accesses_of(plan, nest, _StepsOfVectors(plan, axis, lanes) if _along(plan, nest, axis) else None)
+    steps = _StepsOfVectors(plan, axis, _least_group(lanes)) if _along(plan, nest, axis) else None
+    accesses, distances = accesses_of(plan, nest, steps), find_quotients(plan, nest, axis, lanes).distances
+    found = {op.results[0]: num_vectors(one, lanes, op) for op, one in distances.items() if isinstance(op, LoadOp)}
+    return [replace(access, num_vectors=found.get(access.read, 0)) for access in accesses]
+
+
+def _least_group(lanes: int) -> int:
+    return max(2, lanes // 2)
 
 
 def regular_lanes(plan: Plan, nest: Nest, axis: int, lanes: int) -> int:
@@ -89,12 +106,12 @@ def _along(plan: Plan, nest: Nest, axis: int) -> list[tuple[Operation, Index]]:
 
 
 class _StepsOfVectors(Steps):
-    """Steps where all lanes of a vector along an axis, or of half of one, have one quotient."""
+    """Steps where the lanes of a vector along an axis, of at least so many elements, have one quotient."""
 
-    def __init__(self, plan: Plan, axis: int, lanes: int):
+    def __init__(self, plan: Plan, axis: int, least: int):
         super().__init__(plan)
         self._known = {}
-        self._axis, self._lanes = axis, lanes
+        self._axis, self._least = axis, least
 
     def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
         step, (value, index, axis) = super()._compute(taken), taken
@@ -106,7 +123,14 @@ class _StepsOfVectors(Steps):
         return self._known[self._inputs(taken)[0]] if isinstance(op, REMAINDERS) else 0
 
     def _divides_once(self, op: Operation, dimension: int) -> bool:
-        return neighbours_of_one_quotient(self._plan.storage.infos, op, dimension) >= max(2, self._lanes // 2)
+        return neighbours_of_one_quotient(self._plan.storage.infos, op, dimension) >= self._least
+
+
+def _guards_of(steps: Steps, nest: Nest, op: Operation, index: Index) -> list[Guard] | None:
+    """What has to hold for a division to round down; None where that is not known."""
+    if not isinstance(op, SIGNED) or largest_in_any_grid(op.operands[0]) is not None:
+        return []
+    return _guards(steps, nest, op.operands[0], index)
 
 
 def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> list[Guard] | None:

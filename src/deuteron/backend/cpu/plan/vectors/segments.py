@@ -114,6 +114,12 @@ class Segments:
         return division.depth, -_num_factors(division.divisor), -abs(number or 0)
 
     @property
+    def lengths(self) -> list[int]:
+        """How many elements segments have, as far as that is known: at most so many, of each division."""
+        numbers = [(constant_value(division.divisor), division.step) for division in self.divisions]
+        return [max(1, abs(number) // step) for number, step in numbers if number]
+
+    @property
     def unknown(self) -> list[Division]:
         """Those of which only the running program knows whether segments are long enough."""
         return [division for division in self.divisions if not division.is_long]
