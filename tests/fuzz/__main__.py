@@ -16,6 +16,7 @@ from tests.fuzz import triton
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.case import Case
 from tests.fuzz.control_flow import control_flow
+from tests.fuzz.edited_programs import edit
 from tests.fuzz.generator import generate
 from tests.fuzz.mutator import mutate
 
@@ -37,6 +38,7 @@ def main() -> int:
     parser.add_argument("--families", default="", help="of statements, or edits, that there are many of: dot,shape")
     parser.add_argument("--mutants", action="store_true", help="of real kernels, instead of programs made from nothing")
     parser.add_argument("--control-flow", action="store_true", help="programs of Python's statements, for `python` too")
+    parser.add_argument("--edited-ir", action="store_true", help="programs whose tile IR is changed by edits")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
     executors = tuple(given.executors.split(","))
@@ -68,6 +70,8 @@ def _maker(given: argparse.Namespace, executors: Sequence[str]) -> Callable[[int
     """What makes a program of a seed."""
     if given.control_flow:
         return control_flow
+    if given.edited_ir:
+        return edit
     families = tuple(filter(None, given.families.split(",")))
     if given.mutants:
         return partial(mutate, families=families)

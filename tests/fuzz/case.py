@@ -148,13 +148,14 @@ def ir_type(dtype: str):
 
 @dataclass(frozen=True)
 class Case:
-    """`source` defines `kernel` and the functions that it calls."""
+    """`source` defines `kernel` and the functions that it calls; `edits` change its tile IR (`edited_ir.py`)."""
 
     seed: int
     source: str
     arguments: tuple[Argument, ...]
     grid: tuple[int, ...]
     options: dict[str, Any] = field(default_factory=dict)
+    edits: tuple[int, ...] = ()
 
     def with_(self, **changes: Any) -> Case:
         return replace(self, **changes)
@@ -185,6 +186,7 @@ class Case:
             grid=self.grid,
             options=self.options,
             seed=self.seed,
+            edits=self.edits,
         )
 
 
@@ -210,5 +212,5 @@ if __name__ == "__main__":
 {arguments}
     )
     source = Path(__file__).read_text().partition("import deuteron.language as tl\\n")[2].partition("\\nif __name__")[0]
-    show(Case({seed}, source, arguments, {grid}, {options}), sys.argv[1:])
+    show(Case({seed}, source, arguments, {grid}, {options}, {edits}), sys.argv[1:])
 '''

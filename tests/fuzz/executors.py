@@ -38,11 +38,13 @@ from deuteron.errors import (
     OutOfResources,
     UsageError,
 )
+from deuteron.ir.text import print_module
 from tests.fuzz.any_costs import CPU_COSTS, any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.claims import difference_of_claims
 from tests.fuzz.control_flow import run_by_python
+from tests.fuzz.ir_edits import edited
 from tests.fuzz.jit import difference_of_launches
 from tests.fuzz.oracle import Expected, expect
 from tests.fuzz.overlapping import difference_of_overlapping
@@ -115,6 +117,9 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
     try:
         source = source_of(case)
         module = _lower(source)
+        if case.edits:
+            module = edited(module, case.edits)
+            source = IRSource.from_text(print_module(module), "ttir")
         announce("interpreter")
         expected = expect(case, module, runs)
     except Exception as error:
