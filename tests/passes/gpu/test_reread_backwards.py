@@ -14,6 +14,12 @@ from deuteron.interpreter import run_module
 X = aligned(np.zeros(1 << 12, np.float32))
 
 
+@pytest.fixture(autouse=True)
+def one_version(monkeypatch):
+    """Two are counted in test_version_loops.py."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "version-loops")
+
+
 @deuteron.jit
 def two_passes(x, w, out, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
     row = x + tl.program_id(0) * n if CASE != "shared" else x

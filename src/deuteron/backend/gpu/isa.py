@@ -145,6 +145,9 @@ class ISA(ABC):
         """Do a `ttg.fence`."""
         raise CompilationError(f"the {self.name} backend has no fences yet. Let one program write each element.")
 
+    def keep_order(self, b: Builder) -> None:  # noqa: B027  a target whose assembler keeps it has nothing to say
+        """Have the assembler put nothing that comes after this before it."""
+
     def global_timer(self, b: Builder) -> Value:
         """Nanoseconds of a clock that all programs share, i64."""
         raise CompilationError(f"the {self.name} backend has no clock yet. Wait without a timeout.")

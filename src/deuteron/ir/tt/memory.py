@@ -54,6 +54,9 @@ from deuteron.ir.types import (
     with_element_type,
 )
 
+# Of a load: what comes after it is not computed before it is on its way.
+KEEPS_ORDER = "tt.keeps_order"
+
 
 class CacheModifier(IntEnum):
     """Where a load or store goes through the caches."""

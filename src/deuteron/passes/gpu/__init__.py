@@ -7,6 +7,7 @@ order_programs.py    programs with more to do first
 count_moves.py       tiles that loops advance, carried as a number
 batch_loads.py       loads in front of what waits for the first of them
 reread_backwards.py  rows that are read again, from their end
+version_loops.py     loops that may run a few times, as they are beside what becomes of them
 operands/            what dots are given
 layouts/             which thread has which element
 rings/               buffers that are filled ahead
@@ -53,6 +54,7 @@ from deuteron.passes.gpu.reread_backwards import RereadBackwards
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
+from deuteron.passes.gpu.version_loops import VersionLoops
 from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
 from deuteron.passes.gpu.warp_groups.issue_dots import IssueDots
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
@@ -79,7 +81,9 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         LoadOnce(),
         # After dead code: loads that nobody needs are none. Before loads are pipelined: those ahead are alike.
         RereadBackwards(),
-        # After it: of two loops over the same rows it looks for iterations that are alike.
+        # After it: of two loops over the same rows it looks for iterations that are alike. Before what writes them out.
+        VersionLoops(config),
+        # After loops that run a few times have a version that stays.
         GroupIterations(config),
         # After groups of iterations: of known bounds they are one loop.
         Fold(),

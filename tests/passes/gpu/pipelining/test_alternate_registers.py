@@ -53,6 +53,13 @@ def test_much_is_loaded_at_once():
     assert copies("plain", size=2048, x=HALVES[1:]) == 1
 
 
+@pytest.mark.parametrize(("size", "kept"), [(512, 2), (256, 0)])
+def test_iterations_are_kept_apart_where_loads_are_wide(size, kept):
+    """ptxas would put the loads of one behind the sums of the other."""
+    compiled = compile_for("cuda:90", kernel, X, INDEX, X, 0, 100, 128, STEP=1, N=size, CASE="plain", num_warps=4)
+    assert compiled.asm["ptx"].count("pmevent") == kept
+
+
 @pytest.mark.parametrize("case", ["plain", "stores", "index"])
 @pytest.mark.parametrize(
     ("first", "n", "step"), [(0, 0, 1), (0, 1, 1), (0, 2, 1), (0, 7, 1), (3, 9, 1), (0, 7, 3), (1, 9, 2), (5, 3, 1)]

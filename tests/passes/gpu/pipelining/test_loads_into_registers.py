@@ -14,8 +14,8 @@ INDEX = aligned(np.zeros(1 << 14, np.int32))
 
 @pytest.fixture(autouse=True)
 def one_iteration(monkeypatch):
-    """Two are counted in test_alternate_registers.py."""
-    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "alternate-registers")
+    """Two are counted in test_alternate_registers.py, versions in ../test_version_loops.py."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "alternate-registers,version-loops")
 
 
 @deuteron.jit

@@ -16,7 +16,7 @@ from deuteron.backend.gpu.isa import AccessHints
 from deuteron.backend.gpu.rules.elementwise import each
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, bit_width
-from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
+from deuteron.ir.tt.memory import KEEPS_ORDER, CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.types import byte_width_of, pointee_of
 
 
@@ -46,6 +46,8 @@ def load(
             made[what] = ctx.isa.load(b, bits_type(type), *what, hints)
         for register, element in elements.items():
             results[register] = from_bits(b, made[what][element], type)
+    if KEEPS_ORDER in op.attributes:
+        ctx.isa.keep_order(b)
     return with_registers(pointer, results)
 
 

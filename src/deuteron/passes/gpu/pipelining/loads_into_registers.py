@@ -125,9 +125,17 @@ def _is_quotient(op: Operation) -> bool:
 
 def num_narrow(load: LoadOp, info: AxisInfoAnalysis, most_bytes: int = NARROW_BYTES) -> int:
     """Of a load's accesses by a thread, all of which have the same width."""
+    return len(_accesses(load, info)) if bytes_of_accesses(load, info) <= most_bytes else 0
+
+
+def bytes_of_accesses(load: LoadOp, info: AxisInfoAnalysis) -> int:
+    """Of each access of a load by a thread."""
+    return byte_width_of(load.result.type) * len(_accesses(load, info)[0])
+
+
+def _accesses(load: LoadOp, info: AxisInfoAnalysis) -> Sequence[Sequence[int]]:
     size = byte_width_of(load.result.type)
-    accesses = access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of(load.mask), size)
-    return len(accesses) if size * len(accesses[0]) <= most_bytes else 0
+    return access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of(load.mask), size)
 
 
 class _Order:

@@ -52,6 +52,7 @@ from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_wit
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import Iteration, RingAhead
 from deuteron.passes.gpu.rings.buffered_loads import STAGES_HINT, BufferedLoad, has_dots, stages_of
+from deuteron.passes.gpu.version_loops import FEW_ITERATIONS
 from deuteron.passes.gpu.warp_groups.spanning_dots import spans_iterations
 from deuteron.passes.optimisation import Optimisation
 
@@ -246,6 +247,9 @@ class PipelineLoads(Optimisation):
         """
         info, is_among_dots = None, has_dots(func)
         for loop in nested_ops(func, scf.ForOp | scf.WhileOp):
+            if FEW_ITERATIONS in loop.attributes:
+                _stay(loop, "it is the version of the loop for a few iterations")
+                continue
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
