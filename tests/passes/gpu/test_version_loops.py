@@ -43,7 +43,7 @@ def test_a_loop_that_will_be_written_out_has_a_version_for_few_iterations(kind, 
     assert len(re.findall(r"scf\.if", text)) == versions
 
 
-@pytest.mark.parametrize("rows", [0, 1, 4, 5, 12])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 12])
 def test_versions_give_the_same_sums(rng, rows):
     x, out = rng.standard_normal((max(rows, 1), 100)).astype(np.float32), np.full(128, np.nan, np.float32)
     emulate(sums, x, out, 100, rows, KIND="loads", N=128, num_warps=1)

@@ -65,7 +65,8 @@ class AddressLoads:
 
     def with_sources(self, distances: Mapping[Load, int]) -> dict[Load, int]:
         """Loads that run ahead, and by how many iterations, with those that they depend on; the first wins that needs
-        a load soonest. In the order of the loop: what is waited for first is loaded first.
+        a load soonest. In the order in which they are waited for: those by fewer iterations first, of these as the loop
+        has them.
         """
         found: dict[Load, int] = {}
         pending = list(distances.items())
@@ -74,7 +75,8 @@ class AddressLoads:
             if distance > found.get(load, -1):
                 found[load] = distance
                 pending += [(source, distance + 1) for source in self._sources(load)]
-        return {op: found[op] for op in self._loop.body.block.ops if op in found}
+        in_loop = [op for op in self._loop.body.block.ops if op in found]
+        return {load: found[load] for load in sorted(in_loop, key=found.__getitem__)}
 
     def _sources(self, load: Load) -> list[LoadOp]:
         return self._slice(load).loads
