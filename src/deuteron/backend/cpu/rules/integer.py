@@ -85,8 +85,8 @@ def _division(signed: bool, part: int) -> Rule:
     def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
         if _is_regular(ctx, op, x):
             return _of_first_lanes(ctx, x, y, signed)[part]
-        if op in ctx.vectorisation.quotients.distances and isinstance(x, Affine):
-            return _at_distances(ctx, ctx.vectorisation.quotients.distances[op], x, y, signed, part)
+        if op in ctx.nest_state.vectorisation.quotients.distances and isinstance(x, Affine):
+            return _at_distances(ctx, ctx.nest_state.vectorisation.quotients.distances[op], x, y, signed, part)
         if _is_by_one_number(x, y):
             return _by_reciprocal(ctx, x, y, signed)[part]
         return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[part], x, y)

@@ -66,10 +66,10 @@ def load(
     if op in ctx.nest_state.runs and isinstance(pointer, Vector):
         first = _neighbours(ctx, op, index, lanes).base
         bits = access.load_if_in_runs(at, pointer, mask, first, _runs_from(ctx, op, index))
-    elif op in ctx.vectorisation.quotients.distances and isinstance(pointer, Vector):
+    elif op in ctx.nest_state.vectorisation.quotients.distances and isinstance(pointer, Vector):
         first = _neighbours(ctx, op, index, lanes)
         at = replace(at, level=max(level, first.level))
-        numbers = numbers_of(ctx.vectorisation.quotients.distances[op], op)
+        numbers = numbers_of(ctx.nest_state.vectorisation.quotients.distances[op], op)
         bits = access.load_apart(at, pointer, mask, first.base, numbers)
     else:
         bits = access.load(at, pointer, mask)
