@@ -23,7 +23,9 @@ from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.language.types import bfloat16, dtype, float16, float32, float64, int8, int32
 
-INPUT_PRECISIONS = {precision.name.lower(): precision for precision in InputPrecision}
+INPUT_PRECISIONS = {
+    precision.name.lower(): precision for precision in InputPrecision if precision != InputPrecision.TF32_RTZ
+}
 OPERAND_TYPES = (int8, float16, bfloat16, float32, float64)
 
 

@@ -50,13 +50,18 @@ from deuteron.ir.types import (
 
 
 class InputPrecision(IntEnum):
-    """How float32 operands are rounded before they are multiplied."""
+    """How float32 operands are rounded before they are multiplied.
+
+    TF32_RTZ is not said in programs: what tf32 does not hold may be cut off, as tensor cores do. Of the parts of an
+    operand it is nothing, or as near as rounded.
+    """
 
     TF32 = 0
     TF32x3 = 1
     IEEE = 2
     BF16x3 = 3
     BF16x6 = 4
+    TF32_RTZ = 5
 
 
 @irdl_op_definition

@@ -101,7 +101,7 @@ def type_obstacle(op: AnyDot, unit: MatrixUnit) -> str | None:
 def _types(op: AnyDot) -> DotTypes:
     """As `MatrixUnit` names them."""
     a, b, c = (element_type_of(tile_of(value.type)) for value in (op.a, op.b, op.c))
-    if a == b == f32 and op.input_precision.value.data == InputPrecision.TF32:
+    if a == b == f32 and op.input_precision.value.data in (InputPrecision.TF32, InputPrecision.TF32_RTZ):
         return "tf32", "tf32", str(c)
     return str(a), str(b), str(c)
 

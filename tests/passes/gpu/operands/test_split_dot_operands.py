@@ -58,18 +58,27 @@ def test_one_part_is_less_exact(rng):
     assert errors["tf32"] > 100 * errors["tf32x3"]
 
 
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
 @pytest.mark.parametrize("precision", list(PRECISIONS))
-def test_what_is_not_finite(rng, precision):
+def test_what_is_not_finite(rng, target, precision):
     """And what rounding would make infinite."""
     a, b, c = draw(rng, 64, 32), np.abs(draw(rng, 32, 32)) / 64, draw(rng, 64, 32)
     a[3, 5], a[7, 1], a[9, 2] = np.inf, np.nan, -np.inf
     a[11] = 0
     a[11, 4] = np.finfo(np.float32).max
-    _, out = run(a, b, c, "cuda:90", precision)
+    _, out = run(a, b, c, target, precision)
     assert (out[3] == np.inf).all() and np.isnan(out[7]).all() and (out[9] == -np.inf).all()
     expected = c[11].astype(np.float64) + a[11].astype(np.float64) @ b
     np.testing.assert_allclose(out[11], expected, rtol=1e-4)
     assert np.isfinite(np.delete(out, [3, 7, 9], 0)).all()
+
+
+@pytest.mark.parametrize(("precision", "rounds"), [("tf32", True), ("tf32x3", False)])
+def test_parts_are_not_rounded_again(precision, rounds):
+    x = np.zeros(4096, np.float32)
+    kernel = compile_for("cuda:80", product, x, x, x, x, 32, M=16, N=16, BLOCK_K=32, PRECISION=precision)
+    assert bool(instructions_with(kernel, "cvt.rna.tf32")) == rounds
+    assert ("tf32_rtz" in kernel.asm["ttgir"]) != rounds
 
 
 def test_small_products_stay(rng):

@@ -3,7 +3,7 @@
     type    k    words of a thread      name
     f16     16   4 of a, 2 of b         llvm.nvvm.mma.m16n8k16.row.col.f32.f32
     bf16    16   4 of a, 2 of b         llvm.nvvm.mma.m16n8k16.row.col.bf16
-    tf32    8    4 of a, 2 of b         llvm.nvvm.mma.m16n8k8.row.col.tf32
+    tf32    8    4 of a, 2 of b         llvm.nvvm.mma.m16n8k8.row.col.tf32              rounded before, or cut off by it
     int8    32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.s8
     fp8     32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32    sm_89 and later
     f64     4    2 of a, 1 of b         llvm.nvvm.mma.m16n8k4.row.col.f64               sm_90 and later, 64 registers
@@ -26,7 +26,8 @@ from xdsl.ir import Attribute
 from deuteron.backend.gpu.words import join, pack, struct_members
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
-from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, f32, f64, i8
+from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.types import bf16, element_type_of, f8e4m3, f8e5m2, f16, f32, f64, i8
 from deuteron.machine.matrix import RegisterMatrixUnit
 
 Read = Callable[[int, int], Value]  # the element of a thread's operand at a row and a column
@@ -74,21 +75,28 @@ def _bytes(b: Builder, elements: Sequence[Value]) -> Value:
     return pack(b, elements)[0]
 
 
-def _tf32(b: Builder, elements: Sequence[Value]) -> Value:
-    return b.call("i32", "llvm.nvvm.f2tf32.rna", elements[0])
+def tf32_word(b: Builder, element: Value, precision: InputPrecision) -> Value:
+    """An operand of tf32; the instruction cuts off what the type does not hold."""
+    if precision == InputPrecision.TF32_RTZ:
+        return b.bitcast(element, "i32")
+    return b.call("i32", "llvm.nvvm.f2tf32.rna", element)
 
 
 def _itself(b: Builder, elements: Sequence[Value]) -> Value:
     return elements[0]
 
 
-def instruction_for(a: Attribute, b: Attribute, unit: RegisterMatrixUnit, registers: int) -> Instruction:
+def instruction_for(dot: DotOp, unit: RegisterMatrixUnit, registers: int) -> Instruction:
     """By the types of elements, which differ in fp8 only, and the registers that a thread may have."""
+    a, b = element_type_of(dot.a.type), element_type_of(dot.b.type)
     if a == f64:
         rows = unit.f64_rows if registers >= unit.f64_registers else 8
         return Instruction(f"m{rows}n8k4.row.col.f64", 4, 1, "double", _itself, rows)
     if a in _FP8_NAMES:
         return Instruction(f"m16n8k32.row.col.f32.{_FP8_NAMES[a]}.{_FP8_NAMES[b]}.f32", 32, 4, "float", _bytes)
+    if a == f32:
+        precision = InputPrecision(dot.input_precision.value.data)
+        return Instruction("m16n8k8.row.col.tf32", 8, 1, "float", lambda b, word: tf32_word(b, word[0], precision))
     return _INSTRUCTIONS[a]
 
 
@@ -96,6 +104,5 @@ _FP8_NAMES: dict[Attribute, str] = {f8e4m3: "e4m3", f8e5m2: "e5m2"}
 _INSTRUCTIONS: dict[Attribute, Instruction] = {
     f16: Instruction("m16n8k16.row.col.f32.f32", 16, 2, "float", join),
     bf16: Instruction("m16n8k16.row.col.bf16", 16, 2, "float", _bits),
-    f32: Instruction("m16n8k8.row.col.tf32", 8, 1, "float", _tf32),
     i8: Instruction("m16n8k32.row.col.s8", 32, 4, "i32", _bytes),
 }

@@ -13,7 +13,6 @@ from deuteron.backend.gpu.rules.dot import in_wide_sums, multiply_add
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.errors import CompilationError
-from deuteron.ir.types import element_type_of
 from deuteron.layout.distributed import is_mma_v2_accumulator
 from deuteron.passes.gpu.dot_instructions import obstacle_to_mma
 
@@ -30,8 +29,7 @@ def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> F
 
 def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
     """For each step along K, all 16x8 tiles of the accumulator: neighbours do not wait for each other."""
-    types = element_type_of(op.a.type), element_type_of(op.b.type)
-    instruction = instruction_for(*types, ctx.machine.mma, ctx.machine.registers.allowed(ctx.options.maxnreg))
+    instruction = instruction_for(op, ctx.machine.mma, ctx.machine.registers.allowed(ctx.options.maxnreg))
     at_c = register_at(c.layout)
     corners = [place for place in at_c if not place[-2] & 8 and not place[-1] & 1]
     per_word = instruction.per_word

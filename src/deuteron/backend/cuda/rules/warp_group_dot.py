@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation
 
+from deuteron.backend.cuda.instructions.mma import tf32_word
 from deuteron.backend.cuda.instructions.wgmma import Instructions, Matrix, Step, instruction_k
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import to_bits
@@ -18,6 +19,7 @@ from deuteron.backend.gpu.words import CONSTRAINTS, pack
 from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
+from deuteron.ir.tt.dot import InputPrecision
 from deuteron.ir.ttng.warp_group_dot import tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.linear import WARP
@@ -104,7 +106,7 @@ def _row_words(ctx: Context, op: Operation, a: Fragment):
     def word(row: int, k: int) -> Value:
         elements = [a.registers[at[row, k + index]] for index in range(per_word)]
         if element_type_of(op.a.type) == f32:
-            return ctx.b.call("i32", "llvm.nvvm.f2tf32.rna", elements[0])
+            return tf32_word(ctx.b, elements[0], InputPrecision(op.input_precision.value.data))
         return pack(ctx.b, [to_bits(ctx.b, element, op.a.type) for element in elements])[0]
 
     return lambda row, k: [word(row + r, k + d) for d in (0, 4 * per_word) for r in (0, 8)]
