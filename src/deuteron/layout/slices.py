@@ -9,9 +9,12 @@ slice_bits(layout, 0, 4)       (1, 2): bits of a register's number that are the 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from deuteron.layout.linear import REGISTER, LinearLayout, log2
 
 
+@lru_cache(maxsize=1024)
 def sliceable_bits(layout: LinearLayout, axis: int) -> tuple[int, ...]:
     """The register bits that are the highest bits of a coordinate by themselves, the highest first."""
     found: list[int] = []

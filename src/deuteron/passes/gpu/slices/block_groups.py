@@ -30,7 +30,7 @@ class BlockGroups:
         self._block, self._most_held = block, most_held
         self._known: dict[SSAValue, bool] = {}
         self._ops: dict[int, tuple[Operation, list[SSAValue]]] = {}  # those of the last time, with what they took
-        self._axes: dict[int, list[int]] = {}
+        self._begins: dict[int, tuple[list[int], int]] = {}
         self._grown: dict[tuple[int, int], tuple[Group, _Seen]] = {}
         self._last: Group | None = None
 
@@ -42,8 +42,8 @@ class BlockGroups:
         ops = list(self._block.ops)
         places = {op: place for place, op in enumerate(ops)}
         for place, op in enumerate(ops):
-            axes = self._axes_of(op)
-            if not axes or sliced.get(op, 0) >= slices_of_one(op):
+            axes, num_slices = self._begun_by(op)
+            if not axes or sliced.get(op, 0) >= num_slices:
                 continue  # what begins with it is part of a group that is known
             for axis in axes:
                 group = self._group(ops, places, place, axis)
@@ -55,10 +55,11 @@ class BlockGroups:
         self._last = best
         return best
 
-    def _axes_of(self, op: Operation) -> list[int]:
-        if id(op) not in self._axes:
-            self._axes[id(op)] = axes_to_begin(op, self._known)
-        return self._axes[id(op)]
+    def _begun_by(self, op: Operation) -> tuple[list[int], int]:
+        """The dimensions along which a group may begin with an op, and how many slices there would be of it alone."""
+        if id(op) not in self._begins:
+            self._begins[id(op)] = axes_to_begin(op, self._known), slices_of_one(op)
+        return self._begins[id(op)]
 
     def _group(self, ops: Sequence[Operation], places: dict[Operation, int], place: int, axis: int) -> Group:
         key = id(ops[place]), axis
@@ -70,7 +71,7 @@ class BlockGroups:
     # -- what has changed since the last time ---
 
     def _forget(self, changed: _Seen) -> None:
-        self._axes = {key: axes for key, axes in self._axes.items() if key not in changed}
+        self._begins = {key: begins for key, begins in self._begins.items() if key not in changed}
         self._grown = {key: grown for key, grown in self._grown.items() if changed.isdisjoint(grown[1])}
 
     def _changed(self) -> _Seen:
