@@ -60,6 +60,20 @@ def test_iterations_are_kept_apart_where_loads_are_wide(size, kept):
     assert compiled.asm["ptx"].count("pmevent") == kept
 
 
+@deuteron.jit
+def scalars(x, o, n):
+    total = 0.0
+    for k in range(n):
+        total += tl.load(x + k)
+    tl.store(o, total)
+
+
+def test_scalars_alone(rng):
+    x, o = rng.standard_normal(100).astype(np.float32), np.full(1, np.nan, np.float32)
+    emulate(scalars, x, o, 100)
+    np.testing.assert_allclose(o, x.sum(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("case", ["plain", "stores", "index"])
 @pytest.mark.parametrize(
     ("first", "n", "step"), [(0, 0, 1), (0, 1, 1), (0, 2, 1), (0, 7, 1), (3, 9, 1), (0, 7, 3), (1, 9, 2), (5, 3, 1)]

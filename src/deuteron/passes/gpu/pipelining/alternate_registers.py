@@ -70,8 +70,7 @@ class AlternateRegisters(Optimisation):
             for loop in [loop for loop in loops if _is_simple(loop, self.config.num_threads)]:
                 info = AxisInfoAnalysis(func)
                 if _loads_little(loop, info):
-                    if all(bytes_of_accesses(load, info) >= WIDE_BYTES for load in _tiles_loaded(loop)):
-                        _tiles_loaded(loop)[-1].attributes[KEEPS_ORDER] = UnitAttr()
+                    _keep_order(_tiles_loaded(loop), info)
                     _alternate(loop)
 
 
@@ -90,6 +89,12 @@ def _loads_little(loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
     registers = sum(registers_of(load.result.type) for load in loads)
     parts = sum(num_narrow(load, info, PART_BYTES) for load in _tiles_loaded(loop))
     return registers <= MOST_REGISTERS and parts <= MOST_PARTS
+
+
+def _keep_order(loads: Sequence[LoadOp], info: AxisInfoAnalysis) -> None:
+    """Of an iteration, where every load of a tile is wide, what comes after the last one stays behind it."""
+    if loads and all(bytes_of_accesses(load, info) >= WIDE_BYTES for load in loads):
+        loads[-1].attributes[KEEPS_ORDER] = UnitAttr()
 
 
 def _tiles_loaded(loop: scf.ForOp) -> list[LoadOp]:
