@@ -1,8 +1,11 @@
 """Where operands of dots go: into which layout of shared memory, before which op, and when not."""
 
+import re
+
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, emulate, instructions_with
+from ir_text import generic_asm
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
@@ -246,3 +249,39 @@ def test_threads_hold_as_many_neighbours_along_k_as_a_word_has(across, expected)
     run_passes(module, [*tile_passes(), LoadOnce(), placing])
     (found,) = ops(module, DotOp)
     assert neighbours_along_k(found) == expected
+
+
+@deuteron.jit
+def levels(x, first, out, n, N: tl.constexpr):
+    """Products with one of three states, each of them read in a branch that some steps take."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a = tl.load(first + at)
+    b, c = a * 2, a * 3
+    for step in range(n):
+        tile = tl.load(x + step * N * N + at)
+        total = tl.zeros((N, N), tl.float32)
+        if step & 1:
+            total += tl.dot(tile, a)
+        if step & 2:
+            total += tl.dot(tile, b)
+        else:
+            total += tl.dot(tile, c)
+            total += tl.dot(tile * 2, c)
+        a, b, c = a * 0.5 + tile, a - b, c * 0.5
+        tl.store(out + step * N * N + at, total)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_what_branches_alone_read_is_stored_there(rng, target):
+    x, first = rng.integers(-2, 3, (5, 64, 64)).astype(np.float32), rng.integers(-2, 3, (64, 64)).astype(np.float32)
+    out = aligned(np.zeros_like(x))
+    kernel = emulate(levels, aligned(x), aligned(first), out, len(x), N=64, target=target)
+    a, b, c = first.astype(np.float64), first * 2.0, first * 3.0
+    for step, tile in enumerate(x):
+        last = tile @ b if step & 2 else 3 * (tile @ c)
+        np.testing.assert_allclose(out[step], (step & 1) * (tile @ a) + last, rtol=2e-3, atol=0.5)
+        a, b, c = a * 0.5 + tile, a - b, c * 0.5
+    text = generic_asm(kernel, "ttgir")
+    stored = re.findall(r'^( *)%.*"ttg.local_alloc"\(%', text, re.MULTILINE)
+    branch = re.search(r'^( *)%.*"scf.if"', text, re.MULTILINE)[1]
+    assert len(stored) >= 3 and all(len(indent) > len(branch) for indent in stored)

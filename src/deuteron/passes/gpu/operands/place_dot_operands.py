@@ -10,7 +10,8 @@ for nothing else: bytes that become f16, packed elements. By wgmma such a dot is
 (register_operands.py). A transposition before it becomes one of the descriptor: nothing moves. What other dots give
 stays in registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global
 memory, where the instruction can read that. An operand that is made outside of the dot's block is put there where it
-is made.
+is made; one that is computed, and that dots of one branch alone read, in that branch: on the other side nothing is
+stored, and operands of several branches have the same place.
 
 Threads that multiply themselves read slices along K, where whole operands would fill the registers:
 
@@ -26,8 +27,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -80,6 +82,7 @@ class PlaceDotOperands(Optimisation):
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
                 for dot in dots:
                     rewrite.dot(dot)
+                rewrite.store_in_branches()
 
 
 class _Rewrite:
@@ -98,6 +101,15 @@ class _Rewrite:
         elif has_room(op, machine):
             rewrite = self.to_local_loads if uses_mma(op, machine) else self.to_slices
             rewrite(op)
+
+    def store_in_branches(self) -> None:
+        """Nothing that is loaded: copies that run ahead are made where a loop loads."""
+        for descriptor in self._allocs.values():
+            alloc = descriptor.owner
+            if not isinstance(alloc.src.owner, LoadOp | DescriptorLoadOp):
+                while (first := _first_in_branch(alloc)) is not None:
+                    alloc.detach()
+                    first.parent.insert_op_before(alloc, first)
 
     def to_warp_group(self, op: DotOp) -> None:
         """Steps along K where a is computed in registers; else one dot."""
@@ -264,6 +276,20 @@ def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:
         orders.insert(0, order)
         value = value.op.src
     return value, orders
+
+
+def _first_in_branch(alloc: LocalAllocOp) -> Operation | None:
+    """The first op of a branch that reads what is put into shared memory before it, if nothing else does."""
+    users = [use.operation for use in alloc.result.uses]
+    branches = {alloc.parent.find_ancestor_op_in_block(user) for user in users}
+    branch = branches.pop() if len(branches) == 1 else None
+    if not isinstance(branch, scf.IfOp):
+        return None
+    for block in (region.block for region in branch.regions if region.blocks):
+        readers = {block.find_ancestor_op_in_block(user) for user in users}
+        if None not in readers:
+            return next(op for op in block.ops if op in readers)
+    return None
 
 
 def _builder_for(op: DotOp, root: SSAValue) -> Builder:
