@@ -35,12 +35,13 @@ def syntax_tree(text: str | bytes) -> ast.Module:
     return ast.parse(text)
 
 
-def definition_of_lambda(fn: FunctionType) -> tuple[list[str], int, ast.FunctionDef]:
-    """Its lines, the number of the first one, and its tree, in which that line is line 1.
+def definition_of_lambda(fn: FunctionType, file_lines: Sequence[str] = ()) -> tuple[list[str], int, ast.FunctionDef]:
+    """Its lines, the number of the first one, and its tree, in which that line is line 1. `file_lines` are those of its
+    file, where they were taken before.
 
     Raises OSError where the source is not there, or does not say which lambda it is.
     """
-    lines = _lines(fn)
+    lines = list(file_lines) or _lines(fn)
     code = list(_spans(fn.__code__))
     lambdas = (node for node in ast.walk(syntax_tree("".join(lines))) if isinstance(node, ast.Lambda))
     found = [node for node in lambdas if node.lineno == fn.__code__.co_firstlineno and _has(node, code)]

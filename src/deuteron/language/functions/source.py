@@ -143,11 +143,12 @@ def source_of_text(fn: Callable[..., Any], text: str) -> FunctionSource:
 
 
 def _definition_of(fn: Callable[..., Any], file_lines: Sequence[str]) -> tuple[list[str], int, ast.stmt]:
-    if type(fn) is FunctionType and fn.__name__ == "<lambda>":
-        lines, first_line, tree = definition_of_lambda(fn)
-        return lines, first_line, ast.increment_lineno(tree, _wrapper_lines(lines))
     if not file_lines:
         _check_not_elsewhere(fn)
+    if type(fn) is FunctionType and fn.__name__ == "<lambda>":
+        lines, first_line, tree = definition_of_lambda(fn, file_lines)
+        return lines, first_line, ast.increment_lineno(tree, _wrapper_lines(lines))
+    if not file_lines:
         lines, first_line = inspect.getsourcelines(fn)
         return lines, first_line, _parse(lines)
     first_line = inspect.unwrap(fn).__code__.co_firstlineno
