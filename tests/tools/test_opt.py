@@ -141,7 +141,7 @@ MISTAKES = [
         ("-p", "pipeline-loads{num-stages=-4}", "-t", "cuda:90"),
         "option 'num-stages' is a whole number, 0 or more, got '-4'",
     ),
-    (("-p", "assign-layouts{num-warps=3}", "-t", "cuda:90"), "num_warps must be a power of two from 1 to 32, got 3"),
+    (("-p", "assign-layouts{num-warps=3}", "-t", "cuda:90"), "num_warps must be a power of two, got 3"),
     (("-p", "assign-layouts{num-warps}", "-t", "cuda:90"), "option 'num-warps' needs a value"),
     (
         ("-p", "rewrite-descriptors-to-pointers{tma-bytes=yes}"),

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
 from deuteron.machine.tile import TileConfig
-from deuteron.options import check_launch_options
 
 USUAL_REGISTERS = 255  # of 32 bits, of a thread: the most on every GPU here
 
@@ -122,7 +121,9 @@ class GPUConfig:
     num_ctas: int = 1
 
     def __post_init__(self) -> None:
-        check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
+        for option, number in (("num_warps", self.num_warps), ("num_ctas", self.num_ctas)):
+            if number.bit_count() != 1 or number < 1:
+                raise UsageError(f"{option} must be a power of two, got {number}")
         name, max_warps, max_cluster = self.machine.name, self.machine.max_warps, self.machine.max_cluster
         if self.num_warps > max_warps:
             raise UsageError(
