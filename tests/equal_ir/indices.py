@@ -66,13 +66,16 @@ def _cloned(b: Builder, ops: Sequence[Operation], values: Values, wanted: SSAVal
 
 
 def count_from_zero(module: ModuleOp, rng: np.random.Generator) -> bool:
-    """A loop that counts its iterations, from which the index is computed."""
+    """A loop that counts its iterations, from which the index is computed. One that has none may end far before it
+    begins, at the least number (group_iterations.py).
+    """
     loop = pick(rng, with_integer_bounds(module))
     if loop is None:
         return False
     b, type = Builder.before(loop), loop.lb.type
     begin, step = loop.lb, loop.step
-    count = b.value(arith.CeilDivSIOp(b.value(arith.SubiOp(loop.ub, begin)), step))
+    length = b.value(arith.SubiOp(b.value(arith.MaxSIOp(begin, loop.ub)), begin))
+    count = b.value(arith.CeilDivSIOp(length, step))
     inside = Builder.before(loop.body.block.first_op)
     lead = inside.value(arith.MuliOp(loop.body.block.args[0], step))
     _use_instead(loop, inside.value(arith.AddiOp(lead, begin)), lead.owner)
