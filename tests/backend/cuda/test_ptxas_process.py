@@ -41,6 +41,15 @@ def test_one_that_does_not_read_its_text(tmp_path):
     assert AssemblerProcess([program]).finish(PADDED) == (3, "ptxas fatal : no\n", None)
 
 
+@pytest.mark.parametrize("said", [None, "glibc.malloc.top_pad=0"])
+def test_its_heap_grows_in_large_steps_unless_somebody_says_otherwise(monkeypatch, tmp_path, said):
+    monkeypatch.setenv("GLIBC_TUNABLES", said or "")
+    (program := tmp_path / "ptxas").write_text("#!/bin/sh\necho $GLIBC_TUNABLES >&2\n")
+    program.chmod(0o755)
+    tunables = AssemblerProcess([program]).finish("").report.strip().split(":")
+    assert tunables == ["glibc.malloc.hugetlb=1", "glibc.malloc.top_pad=33554432", *([said] if said else [])]
+
+
 def test_one_that_nobody_needs_any_more_ends(tmp_path):
     process = start_assembler("sm_90a")
     started, folder = process._process, process._source.parent
@@ -65,6 +74,7 @@ def test_a_temporary_folder_that_is_full():
 
 def test_it_takes_no_more_memory_than_there_is(monkeypatch):
     monkeypatch.setattr(ptxas_process, "available_memory", lambda: 60 << 20)
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.top_pad=0")  # or it may have its heap before it has the limit
     refusal = r"ptxas (found no memory|was ended by signal 11), at 8 lines of PTX for sm_90a\. .*smaller tiles"
     with pytest.raises(UsageError, match=refusal):
         assemble(KERNEL, "sm_90a")
