@@ -148,6 +148,7 @@ MISTAKES = [
         "option 'tma-bytes' is a whole number, 0 or more, got 'yes'",
     ),
     (("-p", "assign-layouts"), "pass 'assign-layouts' needs a GPUConfig: give a target that has one"),
+    (("-p", "allocate-shared"), "pass 'allocate-shared' needs a GPUConfig: give a target that has one"),
     (("-p", "tile{x=1}"), "'tile' is a pipeline, which has no options of its own"),
     (("-p", "fold{x=1"), "expected a pass, as in 'pass{option=value},other-pass'"),
     (("-p", "fold", "--print-after", "flod"), "unknown pass 'flod': did you mean 'fold'?"),

@@ -149,16 +149,22 @@ def _passes(
 
 
 def _make(made: type[ModulePass], found: re.Match, given: Mapping[type, object], place: Location) -> ModulePass:
+    if made.__module__.startswith(gpu.__name__):
+        _need(gpu.GPUConfig, made, given, place)
     said = _said(made, found)
     arguments = dict(said.pop(None, {}))
     for field, type, default in _typed_fields(made):
         if is_dataclass(type):
-            if type not in given:
-                raise UsageError(f"pass '{made.name}' needs a {type.__name__}: give a target that has one", place)
+            _need(type, made, given, place)
             arguments[field] = _changed(given[type], said.get(field, {}), place)
         elif default is MISSING and field not in arguments:
             raise UsageError(f"pass '{made.name}' needs the option '{_dashed(field)}'", place)
     return made(**arguments)
+
+
+def _need(type: type, made: type[ModulePass], given: Mapping[type, object], place: Location) -> None:
+    if type not in given:
+        raise UsageError(f"pass '{made.name}' needs a {type.__name__}: give a target that has one", place)
 
 
 def _changed(given: Any, said: Mapping[str, Any], place: Location) -> Any:
