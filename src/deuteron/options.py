@@ -65,6 +65,11 @@ class CPUOptions:
     interruptible: bool | None = None
 
     of_code: ClassVar[tuple[str, ...]] = ("check",)  # with which a kernel has to be launched as it was compiled
+    # Of no effect on the code for this target, but that a kernel may ask for `num_warps`.
+    unread: ClassVar[tuple[str, ...]] = (
+        *("num_warps", "num_stages", "num_ctas", "maxnreg"),
+        *("enable_reflect_ftz", "launch_pdl", "launch_cooperative_grid"),
+    )
 
     @property
     def has_lines(self) -> bool:
@@ -124,6 +129,7 @@ class CUDAOptions:
     many_programs: bool = False
 
     of_code: ClassVar[tuple[str, ...]] = ("num_warps", "num_ctas", "plain_arguments")
+    unread: ClassVar[tuple[str, ...]] = ()
 
     def for_launch(self) -> CUDAOptions:
         """As they are where the kernel is launched with the arrays at hand."""
@@ -242,6 +248,11 @@ def is_option(name: str) -> bool:
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     """None is how a launch leaves an option out, as in Triton."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def as_read(options: Any) -> Any:
+    """Options of which those that the code for their target does not read are as they are where nothing is asked."""
+    return replace(options, **{field.name: field.default for field in fields(options) if field.name in options.unread})
 
 
 def unknown_options(options_class: type, given: Mapping[str, Any]) -> list[str]:

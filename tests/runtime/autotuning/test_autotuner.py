@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import deuteron
+import deuteron.language as tl
 from deuteron import testing
 from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
 from deuteron.runtime.autotuning import trial_timing
@@ -439,3 +440,26 @@ def test_an_autotuner_that_torch_makes_restores_what_the_programs_does():
     tuned(kernel, restore_value=["out"])
     with pytest.raises(UsageError, match="its autotuners differ in reset_to_zero or restore_value"):
         tuned(kernel, prune_configs_by={"configs_top_k": 1.0})
+
+
+def test_configurations_of_the_same_code_are_timed_once():
+    @deuteron.jit
+    def double(x, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, tl.load(x + i) * 2.0)
+
+    blocks = [(block, warps, stages) for block in (16, 32) for warps in (4, 8) for stages in (1, 2)]
+    configs = [deuteron.Config({"BLOCK": b}, num_warps=w, num_stages=s) for b, w, s in blocks]
+    hooked = deuteron.Config({"BLOCK": 16}, pre_hook=lambda named: None)
+    timed = []
+
+    def bench(fn, quantiles):
+        fn()
+        timed.append(fn)
+        return [float(len(timed))] * len(quantiles)
+
+    tuned = deuteron.autotune([*configs, hooked], key=[], do_bench=bench, restore_value=["x"])(double)
+    tuned[(1,)](np.ones(32, np.float32))
+    assert len(timed) == 3
+    assert [tuned.configs_timings[config][0] for config in (*configs, hooked)] == [1.0] * 4 + [2.0] * 4 + [3.0]
+    assert tuned.best_config == configs[0]

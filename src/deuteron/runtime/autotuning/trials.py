@@ -56,16 +56,28 @@ class Trials:
         return min(timed, key=lambda config: self.outcomes[config].time) if timed else None
 
     def run(self, configs: Sequence[Config]) -> None:
-        """Time them all."""
+        """Time them all: one of those that are the same kernel, on a target that does not read what they differ by."""
         if not configs:
             return
+        alike = self._alike(configs)
+        tried = list(dict.fromkeys(alike.values()))
         with ProgressBar(f"autotuning {self._kernel}") as progress:
-            progress.start(len(configs))
-            self._compile_ahead(configs, progress)
-            spilling = [config for config in configs if self._try(config, False, progress)]
+            progress.start(len(tried))
+            self._compile_ahead(tried, progress)
+            spilling = [config for config in tried if self._try(config, False, progress)]
             if self.best is None:
                 for config in spilling:
                     self._try(config, True, progress)
+        for found in (self.outcomes, self.errors):
+            found.update({config: found[first] for config, first in alike.items() if first in found})
+
+    def _alike(self, configs: Sequence[Config]) -> dict[Config, Config]:
+        """For every configuration the first one that is launched in the same way and makes the same code."""
+        from deuteron.compiler.job import codes  # deferred: a launch does not need it
+
+        made = codes({config: self._jobs[config] for config in configs if config in self._jobs})
+        first: dict[Any, Config] = {}
+        return {config: first.setdefault((made.get(config, config), config.pre_hook), config) for config in configs}
 
     def _try(self, config: Config, takes_spills: bool, progress: ProgressBar) -> bool:
         """Time one; whether it was passed over as it spills."""
