@@ -40,10 +40,16 @@ def few_rows(a, b, bias, c, d, M, N, K, MODE: tl.constexpr, BM: tl.constexpr, BN
         is_stored = is_stored & (rows[:, None] < tl.load(d).to(tl.int32))
     if MODE == "from below":
         is_stored = is_stored & (rows[:, None] >= 3)
-    tl.store(c + places, acc.to(c.dtype.element_ty), mask=is_stored)
+    if MODE == "added":
+        tl.atomic_add(c + places, acc.to(c.dtype.element_ty), mask=is_stored)
+    elif MODE == "exchanged":
+        before = tl.atomic_xchg(c + places, acc.to(c.dtype.element_ty), mask=is_stored)
+        tl.store(d + places, before.to(tl.float32), mask=(rows[:, None] < M) & (columns[None, :] < N - 3))
+    else:
+        tl.store(c + places, acc.to(c.dtype.element_ty), mask=is_stored)
 
 
-MODES = ("plain", "scaled", "two limits", "triangle", "summed", "loaded limit", "from below")
+MODES = ("plain", "scaled", "two limits", "triangle", "summed", "loaded limit", "from below", "added", "exchanged")
 
 
 @pytest.mark.share(3)

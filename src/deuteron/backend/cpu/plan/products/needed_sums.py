@@ -4,7 +4,8 @@ limits.
     for k in ...: acc = tl.dot(a, b, acc)                           tiles of 16 rows, M = 1
     tl.store(c + ..., acc, mask=(rows < M)[:, None] & ...)          rows below M - rows[0] are needed
 
-What is beyond them is not computed: it keeps what the sums begin with, and no store shows it. What stands between the
+An atomic that adds the sums to memory is such a store. What is beyond them is not computed: it keeps what the sums
+begin with, and no store shows it. What stands between the
 product and its stores is arithmetic, element by element, also from one iteration of a loop to the next, as where
 attention scales its sums. The limit is computed at the product, so of what is known there: arguments, program ids,
 scalars of the loops around it. Where a loop carries the sums, that is what is known before the loop: a store of a later
@@ -29,11 +30,14 @@ from deuteron.backend.cpu.plan.vectors.regular_quotients import QUOTIENTS
 from deuteron.backend.cpu.plan.vectors.steps import Steps
 from deuteron.ir.effects import is_pure
 from deuteron.ir.reached import operands_of, reached
+from deuteron.ir.tt.atomic import AtomicRMWOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_tile, shape_of
 
 _DIVISIONS = (*QUOTIENTS, arith.FloorDivSIOp, arith.CeilDivSIOp)
+_Store = StoreOp | AtomicRMWOp
+
 _ADDED, _BOUNDS = 2, 3  # the operand of a product that it is added to, and of a loop those before the carried ones
 
 
@@ -65,21 +69,21 @@ def _begin_of_sums(op: DotOp, computed: Collection[SSAValue]) -> Operation:
 
 
 def _needed(
-    plan: Plan, op: Operation, begin: Operation, stores: Sequence[StoreOp], axis: int
+    plan: Plan, op: Operation, begin: Operation, stores: Sequence[_Store], axis: int
 ) -> tuple[tuple[Limit, ...], ...]:
     around = set(_blocks_around(op))
     limits = [_known_limits(plan, begin, store, axis) for store in stores if store.parent_block() in around]
     return tuple(limits) if len(limits) == len(stores) and all(limits) else ()
 
 
-def _is_awaited(plan: Plan, op: Operation, store: StoreOp) -> bool:
+def _is_awaited(plan: Plan, op: Operation, store: _Store) -> bool:
     """Whether a store is of rows of neighbours, and where they are is known at the product."""
     if store.parent_block() not in _blocks_around(op) or not _is_known(plan, store.ptr, op):
         return False
     return Steps(plan).along(store.ptr, identity_index(shape_of(store.ptr.type)), 1) == 1
 
 
-def _stores_of(computed: Collection[SSAValue]) -> list[StoreOp]:
+def _stores_of(computed: Collection[SSAValue]) -> list[_Store]:
     uses = [use for value in computed for use in value.uses]
     return [use.operation for use in uses if _is_stored(use)]
 
@@ -99,7 +103,7 @@ def _computed_of(op: DotOp) -> Collection[SSAValue] | None:
 
 
 def _is_stored(use: Use) -> bool:
-    return isinstance(use.operation, StoreOp) and use.operation.operands[use.index] is use.operation.value
+    return isinstance(use.operation, _Store) and use.operation.operands[use.index] is use.operation.value
 
 
 def _made_by_element(use: Use, value: SSAValue) -> Sequence[SSAValue] | None:
@@ -124,7 +128,7 @@ def _is_by_element(op: Operation, operand: SSAValue) -> bool:
     return same and all(at == index for value, at in declared.operands_at(op, index) if value is operand)
 
 
-def _known_limits(plan: Plan, op: Operation, store: StoreOp, axis: int) -> tuple[Limit, ...]:
+def _known_limits(plan: Plan, op: Operation, store: _Store, axis: int) -> tuple[Limit, ...]:
     if store.mask is None:
         return ()
     index = identity_index(shape_of(store.mask.type))
