@@ -41,6 +41,8 @@ def test_options_of_other_targets_are_ignored_with_a_warning():
         scale[(1,)](x, 16, BLOCK=16, waves_per_eu=2)
     with pytest.warns(UserWarning, match="ignores the option 'unit_flag': for Ascend's processors"):
         scale[(1,)](x, 16, BLOCK=16, unit_flag=True)
+    with pytest.warns(UserWarning, match="'allowed_dot_input_precisions': tl.dot takes every type and precision"):
+        scale[(1,)](x, 16, BLOCK=16, allowed_dot_input_precisions=("ieee",))
     with pytest.raises(LaunchError, match=r"'stream' is none of these and no option.*torch.cuda.stream"):
         scale[(1,)](x, 16, BLOCK=16, stream=0)
     with pytest.raises(LaunchError, match=r"'arch' is none of these and no option.*triton.compile for its target"):
