@@ -12,6 +12,7 @@ from deuteron.layout.conversion import (
     RegisterRoute,
     SharedRoute,
     ShuffleRoute,
+    Turns,
     plan,
     plan_registers,
     plan_shared,
@@ -106,6 +107,15 @@ def test_a_register_and_a_lane_change_places():
     route = plan(src, dst, 32)
     assert isinstance(route, ShuffleRoute)
     assert (route.num_shuffles, route.exchange) == (4, Exchange(register=2, lane=2, pair=2))
+
+
+def test_lanes_that_choose_a_register_take_turns():
+    """Of the sums of a dot, two columns in each lane, to its operand of 32 bits, whose columns are four apart."""
+    accumulator, operand = mma_v2_accumulator([64, 64], [4, 1]), mma_v2_operand([64, 64], [4, 1], 0, 32)
+    route = plan(accumulator, operand, 32)
+    assert isinstance(route, ShuffleRoute)
+    assert route.turns == Turns(register=1, pair=2, choosing=1, asked=2, lanes=(2, 1, 4, 8, 16))
+    assert route.num_shuffles == route.num_offered == operand.in_size(REGISTER)
 
 
 def test_lanes_that_hold_the_same_offer_different_registers():

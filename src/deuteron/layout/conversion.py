@@ -41,6 +41,22 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Two registers of the destination, which differ in the bit `pair`, are fetched by two shuffles. Lanes with an odd
+    number of the bits `choosing`, which want their registers with the bits `register`, fetch the other of both first.
+    So every lane gives one register to a shuffle: that of those which choose if it has an odd number of `asked`.
+
+    Turn t of lane l is fetched from lane `lanes` @ l, with the lane of register t of the pair.
+    """
+
+    register: int
+    pair: int
+    choosing: int
+    asked: int
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ShuffleRoute:
     """Destination register r of lane l is register R of lane L of the source, with (R, L) = the XOR of the entries of
     `register_bits` for the bits of r and of `lane_bits` for the bits of l; an entry is a pair (R, L).
@@ -66,18 +82,40 @@ class ShuffleRoute:
         return Exchange(register, lane, 1 << asked[0]) if stays and asked and is_one else None
 
     @property
+    def turns(self) -> Turns | None:
+        """Where the lane decides between two registers, and those who ask a lane can take turns."""
+        choices = f2.independent([register for register, _ in self.lane_bits])
+        if len(choices) != 1 or self.offers:
+            return None
+        choosing = sum(1 << bit for bit, (register, _) in enumerate(self.lane_bits) if register)
+        pairs = (1 << bit for bit, (_, lane) in enumerate(self.register_bits) if lane)
+        found = (self._turns(choices[0], choosing, pair) for pair in pairs)
+        return next((turns for turns in found if turns), None)
+
+    def _turns(self, register: int, choosing: int, pair: int) -> Turns | None:
+        """If a lane knows by its own number whether who asks it is one that chooses."""
+        _, other = self.register_bits[f2.ones(pair)[0]]
+        lanes = tuple(lane ^ (other if choosing >> bit & 1 else 0) for bit, (_, lane) in enumerate(self.lane_bits))
+        asked = f2.solve(f2.transpose(lanes, len(lanes)), choosing)
+        return None if asked is None else Turns(register, pair, choosing, asked, lanes)
+
+    @property
     def num_shuffles(self) -> int:
-        """Shuffles needed: for each destination register one for each source register that some lane wants; of an
-        exchange one for two registers.
+        """Shuffles needed: for each destination register one for each source register that some lane wants, or one if
+        lanes take turns; of an exchange one for two registers.
         """
         if self.exchange is not None:
             return (1 << len(self.register_bits)) // 2
         choices = f2.rank([register for register, _ in self.lane_bits])
-        return (1 << len(self.register_bits)) << choices
+        return 1 << len(self.register_bits) << (0 if self.turns else choices)
 
     @property
     def num_offered(self) -> int:
-        """Selections of what lanes offer: for each register that is offered one for each other in its place."""
+        """Selections of what lanes offer: for each register that is offered one for each other in its place; where they
+        take turns one for each shuffle.
+        """
+        if self.exchange is None and self.turns:
+            return self.num_shuffles
         registers = f2.rank([register for register, _ in self.register_bits])
         return ((1 << len(self.offers)) - 1) << registers
 

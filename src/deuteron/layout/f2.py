@@ -22,6 +22,16 @@ def apply(columns: Sequence[int], vector: int) -> int:
     return result
 
 
+def transpose(columns: Sequence[int], rows: int) -> list[int]:
+    """The rows of a matrix as columns."""
+    return [sum((column >> row & 1) << index for index, column in enumerate(columns)) for row in range(rows)]
+
+
+def is_odd(vector: int) -> bool:
+    """Whether an odd number of its coordinates are 1."""
+    return vector.bit_count() % 2 == 1
+
+
 def ones(vector: int) -> list[int]:
     """The coordinates that are 1, from the lowest."""
     return [index for index in range(vector.bit_length()) if vector >> index & 1]

@@ -140,6 +140,20 @@ def test_rows_of_matrices_that_become_columns_are_loaded_transposed(target, stor
     assert len(instructions_with(kernel, "ldmatrix.sync.aligned.m8n8.x4.trans")) == 2
 
 
+@pytest.mark.parametrize("lane_bits", [(0, 1), (3, 1)])
+@pytest.mark.parametrize("register_bit", [0, 2])
+@pytest.mark.parametrize(("element", "count"), [("i32", 8), ("i16", 4), ("i8", 2), ("i64", 16), ("i1", 2)])
+def test_lanes_that_choose_a_register_take_turns(element, count, register_bit, lane_bits):
+    """One shuffle for each of eight registers, where a bit of theirs and two of the lane change places in a circle."""
+    registers, lanes = [1, 2, 4], [8, 16, 32, 64, 128]
+    src = layout_1d(registers, lanes, [], 256)
+    first, second = lane_bits
+    registers[register_bit], lanes[first], lanes[second] = lanes[second], registers[register_bit], lanes[first]
+    kernel = check_conversion(256, element, src, layout_1d(registers, lanes, [], 256), 1)
+    assert len(instructions_with(kernel, "shfl.sync.idx")) == count
+    assert not instructions_with(kernel, "shared")
+
+
 @pytest.mark.parametrize("lane_bit", [0, 3])
 @pytest.mark.parametrize("register_bit", [0, 2])
 @pytest.mark.parametrize(("element", "count"), [("i32", 4), ("i16", 2), ("i8", 1), ("i64", 8), ("i1", 1)])

@@ -2,7 +2,8 @@
 
 registers    other names for a thread's registers
 shuffles     each register of the result from another lane, which may want another register in each lane; where a
-             register changes places with a lane, what each of two lanes gives the other, chosen before
+             register changes places with a lane, what each of two lanes gives the other, chosen before; where two
+             are wanted of each lane, one after the other, by half of the lanes in the other order
 shared       stored in a scratch layout, waited, loaded; a large tile in parts
 """
 
@@ -24,7 +25,7 @@ from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import shape_of
 from deuteron.layout import f2
-from deuteron.layout.conversion import Exchange, RegisterRoute, ShuffleRoute
+from deuteron.layout.conversion import Exchange, RegisterRoute, ShuffleRoute, Turns
 from deuteron.layout.linear import LinearLayout
 
 
@@ -84,7 +85,9 @@ def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
 
 
 def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
-    return _exchange(ctx, route, route.exchange, bits) if route.exchange else _fetch(ctx, route, bits)
+    if route.exchange:
+        return _exchange(ctx, route, route.exchange, bits)
+    return _take_turns(ctx, route, route.turns, bits) if route.turns else _fetch(ctx, route, bits)
 
 
 def _exchange(ctx: Context, route: ShuffleRoute, swap: Exchange, bits: list[Value]) -> list[Value]:
@@ -103,6 +106,40 @@ def _exchange(ctx: Context, route: ShuffleRoute, swap: Exchange, bits: list[Valu
         results[first] = b.select(has_bit, taken, wanted[first])
         results[second] = b.select(has_bit, with_bit[second], taken)
     return results
+
+
+def _take_turns(ctx: Context, route: ShuffleRoute, turns: Turns, bits: list[Value]) -> list[Value]:
+    """Of two registers of the result each lane fetches one after the other; those that choose begin with the second."""
+    b = ctx.b
+    sources, lanes = zip(*route.register_bits, strict=True)
+    chooses, gives_chosen = (_has_odd(ctx, mask, len(turns.lanes)) for mask in (turns.choosing, turns.asked))
+    lane = apply_columns(b, ctx.threads.lane, turns.lanes)
+    first_of_pairs = [register for register in range(1 << len(sources)) if not register & turns.pair]
+    fetched: list[dict[int, Value]] = []
+    for turn in (0, turns.pair):
+        wanted: dict[int, list[int]] = {}
+        for register in first_of_pairs:
+            wanted.setdefault(f2.apply(lanes, register ^ turn), []).append(register)
+        fetched.append({})
+        for lane_part, registers in wanted.items():
+            usual = [bits[f2.apply(sources, register ^ turn)] for register in registers]
+            chosen = [bits[f2.apply(sources, register ^ turn ^ turns.pair) ^ turns.register] for register in registers]
+            if f2.is_odd(lane_part & turns.asked):
+                usual, chosen = chosen, usual
+            given = [b.select(gives_chosen, one, other) for one, other in zip(chosen, usual, strict=True)]
+            fetched[-1].update(zip(registers, fetch(b, ctx.isa, given, lane.at(b, lane_part)), strict=True))
+    results: list[Value | None] = [None] * (1 << len(sources))
+    for register in first_of_pairs:
+        first, second = (taken[register] for taken in fetched)
+        results[register] = b.select(chooses, second, first)
+        results[register ^ turns.pair] = b.select(chooses, first, second)
+    return results
+
+
+def _has_odd(ctx: Context, mask: int, num_bits: int) -> Value:
+    """Whether the number of a lane, of so many bits, has an odd number of those of a mask."""
+    columns = [mask >> bit & 1 for bit in range(num_bits)]
+    return ctx.b.icmp("ne", apply_columns(ctx.b, ctx.threads.lane, columns).value, const("i32", 0))
 
 
 def _fetch(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
