@@ -3,13 +3,18 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+import pytest
+
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cuda.assembler import loop_variables
 from deuteron.backend.cuda.assembler.live_registers import live_registers
 from deuteron.backend.cuda.assembler.loop_variables import MANY, advanced_registers, emit_ptx_to_fit
 from deuteron.backend.cuda.target import architecture
+from deuteron.backend.llvm import nvptx
 from deuteron.backend.llvm.nvptx import emit_ptx
 from deuteron.compiler import ASTSource
+from deuteron.machine.gpu import USUAL_REGISTERS
 
 H100 = architecture("90")
 
@@ -52,6 +57,21 @@ def test_addresses_that_fill_registers_are_computed_where_they_are_needed():
 
 def test_a_few_are_advanced_as_llvm_has_it():
     assert emit_ptx_to_fit(llir_of(16), H100) == emitted(16) != emitted(16, strength_reduction=False)
+
+
+@pytest.mark.parametrize(("less", "emissions"), [(1, [False]), (-1, [False, True])])
+def test_a_long_text_that_fills_the_registers_is_emitted_without_first(monkeypatch, less, emissions):
+    plain, made = emitted(2, strength_reduction=False), []
+
+    def recorded(*args, strength_reduction=True):
+        made.append(strength_reduction)
+        return emit_ptx(*args, strength_reduction)
+
+    monkeypatch.setattr(nvptx, "emit_ptx", recorded)
+    monkeypatch.setattr(loop_variables, "LONG", 0)
+    monkeypatch.setattr(loop_variables, "CROWDED", (live_registers(plain) - less) / USUAL_REGISTERS)
+    assert emit_ptx_to_fit(llir_of(2), H100) == plain
+    assert made == emissions
 
 
 def test_strength_reduction_is_left_out_of_one_emission_only():

@@ -9,21 +9,30 @@
 LLVM's loop strength reduction makes a variable of the loop of each address that assembly takes, since only loads and
 stores take a constant besides, and does not count the registers of tiles: of recurrences in few warps it takes a
 quarter, and what they hold is spilled. Without it other kernels compute 17 % more in their loops. So a kernel that
-advances many is emitted once more without, and the text is taken of which less lives at once.
+advances many is emitted once more without, and the text is taken of which less lives at once. A long one, of which an
+emission takes half a second and more, is emitted without first: if tiles alone fill the registers nearly twice, that is
+the text.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from deuteron.backend.cuda.assembler.live_registers import live_registers
 from deuteron.backend.cuda.target import Architecture
+from deuteron.machine.gpu import USUAL_REGISTERS
 
 # Registers that are advanced: with fewer there is nothing to win. Of 690 kernels 20 have as many.
 MANY = 10
 # Registers less at once. Of those 20 kernels, 16 have 7 to 122 less, and 0.73 to 1.004 of the instructions, counted
 # ten times in loops; the others none, and up to 1.06.
 LEAST_SAVED = 4
+# Lines of LLVM IR; of those that `benchmarks/gpu` measures none has as many.
+LONG = 20_000
+# Times the registers of a thread that live at once without. Five kernels of linear attention with more had 6 to 27 less
+# than with it; one with 1.73 times as many, whose loops hold few addresses, had 27 more, and 2.6 % more instructions.
+CROWDED = 7 / 4
 _ADVANCED = re.compile(r"^\tadd\.[su](\d+) \t(%\w+), \2, ", re.MULTILINE)
 _WORD_BITS = 32
 
@@ -31,11 +40,14 @@ _WORD_BITS = 32
 def emit_ptx_to_fit(llir: str, architecture: Architecture) -> str:
     from deuteron.backend.llvm.nvptx import emit_ptx  # heavy
 
-    name, version = architecture.name, architecture.ptx_version
-    ptx = emit_ptx(llir, name, version)
+    emit = partial(emit_ptx, llir, architecture.name, architecture.ptx_version)
+    plain = emit(strength_reduction=False) if llir.count("\n") > LONG else None
+    if plain and live_registers(plain) > CROWDED * USUAL_REGISTERS:
+        return plain
+    ptx = emit()
     if advanced_registers(ptx) < MANY:
         return ptx
-    plain = emit_ptx(llir, name, version, strength_reduction=False)
+    plain = plain or emit(strength_reduction=False)
     return plain if live_registers(ptx) - live_registers(plain) >= LEAST_SAVED else ptx
 
 
