@@ -12,6 +12,7 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.errors import Location, UsageError
+from deuteron.language.functions import source_functions
 from deuteron.language.functions.function import Function
 from deuteron.language.functions.source import read_source
 
@@ -157,6 +158,15 @@ def test_key_changes_with_a_marked_function_of_python(key):
     text = "f = made(lambda x: x.value + {})\nf.__triton_builtin__ = True\n@jit\ndef kernel(x): return f(x)\n"
     assert key(made + text.format(1)) != key(made + text.format(2))
     assert key(made + text.format(1)) == key(made + text.format(1))
+
+
+def test_key_changes_with_a_function_of_the_language_of_which_no_source_is_read(key, monkeypatch):
+    read = []
+    monkeypatch.setattr(source_functions, "read_source", lambda fn, lines: read.append(fn) or read_source(fn, lines))
+    text = "f, held = {0}, ({0},)\n@jit\ndef kernel(x): return {1}(x, x)\n"
+    for name in ("f", "held[0]"):
+        assert key(text.format("tl.minimum", name)) != key(text.format("tl.maximum", name))
+    assert {fn.__name__ for fn in read} == {"kernel"}
 
 
 def test_key_does_not_depend_on_other_globals(key):

@@ -25,6 +25,7 @@ from typing import Any
 
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
+from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.functions.lambda_source import syntax_tree
 from deuteron.language.functions.names import ByName, name_of
@@ -256,12 +257,14 @@ def functions_in(value: Any) -> Iterator[SourceFunction]:
 
 
 def functions_of(value: Any) -> Iterator[SourceFunction]:
-    """All functions that code may call by a value: those that it is or holds, however deep, the methods of classes."""
+    """All functions that code may call by a value: those that it is or holds, however deep, the methods of classes. Not
+    the language's own, whose text says nothing.
+    """
     seen: dict[int, Any] = {}
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if id(part) in seen:
+        if id(part) in seen or isinstance(part, Builtin):
             continue
         seen[id(part)] = part
         if function := part if isinstance(part, SourceFunction) else plain_function(part):
@@ -322,13 +325,10 @@ def _is_function_for(fn: SourceFunction, value: Any) -> bool:
 
 def _callees(fn: SourceFunction, value: Any) -> Iterator[SourceFunction]:
     """The functions whose sources `fn` depends on where it uses a value: what Python runs calls functions of Python, of
-    which those of its own package, or folder, are looked into.
+    which those of its own package, or folder, are looked into. Of others, as those of the language, no source is read.
     """
-    for function in functions_of(value):
-        is_given = isinstance(function, SourceFunction) and not isinstance(function, PlainFunction)
-        is_of_data = not isinstance(value, FunctionType)
-        if is_given or is_of_data or (_is_function_for(fn, value) and _is_near(fn.fn, value)):
-            yield function
+    if not isinstance(value, FunctionType) or (_is_function_for(fn, value) and _is_near(fn.fn, value)):
+        yield from functions_of(value)
 
 
 def _is_near(fn: FunctionType, other: FunctionType) -> bool:
