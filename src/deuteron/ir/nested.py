@@ -7,6 +7,7 @@ for load in nested_ops(func, LoadOp):
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,16 @@ def nested_ops_inside_out(op: Operation, kind: Kind | None = None) -> list[Any]:
 
 
 def of_kind(ops: Sequence[Operation], kind: Kind) -> list[Any]:
-    """Those ops that are of a class: which classes are, is asked once for each that is there, for `isinstance` is slow
+    """Those ops that are of a class: which classes are, is asked once, for `isinstance` is slow
     on classes with abstract bases, as those of ops are.
     """
-    classes = {cls for cls in set(map(type, ops)) if issubclass(cls, kind)}
+    classes = {cls for cls in set(map(type, ops)) if _is_of(cls, kind)}
     return [op for op in ops if type(op) in classes] if classes else []
+
+
+@cache
+def _is_of(cls: type, kind: Kind) -> bool:
+    return issubclass(cls, kind)
 
 
 def _collect(op: Operation, found: list[Operation]) -> None:
@@ -49,7 +55,7 @@ def _collect(op: Operation, found: list[Operation]) -> None:
                 found.append(inner)
                 if inner.regions:
                     _collect(inner, found)
-                inner = inner.next_op
+                inner = inner._next_op  # `next_op` would call
 
 
 def _collect_inside_out(op: Operation, found: list[Operation]) -> None:
