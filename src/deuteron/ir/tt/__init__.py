@@ -2,6 +2,7 @@
 
 from xdsl.ir import Dialect
 
+from deuteron.ir.named_values import read_by_name
 from deuteron.ir.tt import (
     apart,
     atomic,
@@ -43,3 +44,4 @@ TT = Dialect(
     ],
     [PointerType, Float8E4M3B15Type, *descriptor.TYPES, *memory.ATTRIBUTES, *apart.ATTRIBUTES],
 )
+read_by_name(TT)

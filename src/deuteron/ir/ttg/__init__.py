@@ -17,6 +17,7 @@ warp_specialize.py  warps that do different things
 
 from xdsl.ir import Dialect
 
+from deuteron.ir.named_values import read_by_name
 from deuteron.ir.ttg import (
     async_copy,
     barrier,
@@ -51,3 +52,4 @@ TTG = Dialect(
     ],
     [*layout.ATTRIBUTES, *async_copy.ATTRIBUTES, *private.ATTRIBUTES],
 )
+read_by_name(TTG)

@@ -10,6 +10,8 @@ turns.py            warpgroups in ping-pong: they take turns
 
 from xdsl.ir import Dialect
 
+from deuteron.ir.named_values import read_by_name
 from deuteron.ir.ttng import cluster, fence, mbarrier, tma, turns, warp_group_dot
 
 TTNG = Dialect("ttng", [*cluster.OPS, *fence.OPS, *mbarrier.OPS, *tma.OPS, *turns.OPS, *warp_group_dot.OPS], [])
+read_by_name(TTNG)
