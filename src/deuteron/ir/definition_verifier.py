@@ -41,9 +41,14 @@ def _verifier(definition: OpDef) -> Callable[[Operation], None]:
     required = definition.properties.keys() - optional
     needed = frozenset(name for name, one in definition.attributes.items() if not isinstance(one, OptAttributeDef))
     traits = [trait.verify for trait in definition.traits if type(trait).verify not in _VERIFIED_ELSEWHERE]
+    num_operands, num_results = _count_of(definition.operands), _count_of(definition.results)
 
     def holds(op: Operation) -> bool:
-        if op.properties.keys() - optional != required or not op.attributes.keys() >= needed or op.successors:
+        if op.properties.keys() - optional != required or not op.attributes.keys() >= needed or op._successors:
+            return False
+        if num_operands not in (None, len(op._operands)) or num_results not in (None, len(op.results)):
+            return False
+        if not definition.regions and op.regions:
             return False
         context = VerificationContext()
         try:
@@ -69,7 +74,7 @@ def _checks(definition: OpDef) -> list[Check]:
     return [
         *_checks_of(definition, operands, definition.operands, lambda op: op._operands),
         *_checks_of(definition, results, definition.results, lambda op: op.results),
-        _check_of_regions(definition),
+        *([lambda op, context: irdl_op_verify_regions(op, definition, context)] if definition.regions else ()),
         *_checks_by_name(definition.properties, lambda op: op.properties),
         *_checks_by_name(definition.attributes, lambda op: op.attributes),
     ]
@@ -81,24 +86,18 @@ def _checks_of(
     arguments: Sequence[tuple[str, Any]],
     values_of: Callable[[Operation], Sequence[SSAValue]],
 ) -> list[Check]:
-    """How many operands, or results, there are, and those of their types that may not be any."""
-    if any(isinstance(argument, VariadicDef) for _, argument in arguments):
+    """Those of the types of operands, or results, that may not be any; how many there are, where that may differ."""
+    if _count_of(arguments) is None:
         return [
             lambda op, context: verify_variadic_size(op, definition, construct),
             *(_check_of_named(name, one.constr) for name, one in arguments if not _may_be_any(one)),
         ]
-    return [
-        _check_of_count(len(arguments), values_of),
-        *(_check_at(place, one.constr, values_of) for place, (_, one) in enumerate(arguments) if not _may_be_any(one)),
-    ]
+    return [_check_at(place, one.constr, values_of) for place, (_, one) in enumerate(arguments) if not _may_be_any(one)]
 
 
-def _check_of_count(count: int, values_of: Callable[[Operation], Sequence[SSAValue]]) -> Check:
-    def check(op: Operation, context: VerificationContext) -> None:
-        if len(values_of(op)) != count:
-            raise VerifyException(f"expected {count}")
-
-    return check
+def _count_of(arguments: Sequence[tuple[str, Any]]) -> int | None:
+    """How many values there are; None where the definition does not say it."""
+    return None if any(isinstance(argument, VariadicDef) for _, argument in arguments) else len(arguments)
 
 
 def _check_at(place: int, range_: RangeConstraint, values_of: Callable[[Operation], Sequence[SSAValue]]) -> Check:
@@ -131,12 +130,6 @@ def _constraint_of_each(range_: RangeConstraint) -> Any:
     """The constraint for each type of a range, if that is what it asks, beside how many there are."""
     inner = range_.constraint if isinstance(range_, RangeLengthConstraint) else range_
     return inner.constr if isinstance(inner, RangeOf) else None
-
-
-def _check_of_regions(definition: OpDef) -> Check:
-    if definition.regions:
-        return lambda op, context: irdl_op_verify_regions(op, definition, context)
-    return _check_of_count(0, lambda op: op.regions)
 
 
 def _checks_by_name(
