@@ -86,6 +86,7 @@ COSTS: Costs = (
     ("passes.gpu.pipelining.choose_loads", "MAX_REGISTERS_BESIDE_DOTS", (0, MUCH)),
     ("passes.gpu.pipelining.loads_into_registers", "ROOM", (0, 1 / 16, 64)),
     ("passes.gpu.layouts.scatter_reductions", "MOST", (0.0, 1.0, 4.0)),
+    ("passes.gpu.layouts.gather_neighbours", "MOST", (0.0, 1.0, 16.0)),
     ("passes.gpu.slices.costs", "REGISTER_BITS", (0, 64, 1024)),
     ("passes.gpu.slices.groups", "MANY", (2, 8)),
     ("passes.gpu.slices.groups", "IN_SLICE", (1, 2, 4)),

@@ -274,6 +274,19 @@ def scattered_registers(layout: LinearLayout, scattered: LinearLayout) -> dict[i
     return taken if is_same else None
 
 
+def gather_along(layout: LinearLayout, axis: int) -> LinearLayout:
+    """The layout whose threads have neighbours along an axis: registers the lowest bits of the position, then lanes.
+
+    register [8], [16], lane [1], [2], [4]     ->     register [1], [2], lane [4], [8], [16]
+    """
+    places = [(name, bit) for name in (REGISTER, LANE, WARP) for bit in axis_bits(layout, axis, name)]
+    bases = {name: list(layout.of(name)) for name in layout.in_names}
+    ascending = sorted((bases[name][bit] for name, bit in places), key=lambda basis: basis[axis])
+    for (name, bit), basis in zip(places, ascending, strict=True):
+        bases[name][bit] = basis
+    return LinearLayout.make(bases, dict(layout.outs))
+
+
 def split_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     """The layout of both halves of a tile that has two elements along `axis`. Where two lanes or warps have one each,
     each thread gets both of half of what it holds, so that no two threads have the same afterwards.

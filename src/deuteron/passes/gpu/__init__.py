@@ -32,6 +32,7 @@ from deuteron.passes.gpu.divide_naturals import DivideNaturals
 from deuteron.passes.gpu.group_iterations import GroupIterations
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
+from deuteron.passes.gpu.layouts.gather_neighbours import GatherNeighbours
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.layouts.reduce_late import ReduceLate
 from deuteron.passes.gpu.layouts.scatter_reductions import ScatterReductions
@@ -140,6 +141,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         SliceTiles(),
         # After slices, in which a thread has parts of fewer rows. Before memory: results are converted.
         ScatterReductions(),
+        # After slices, in which a thread has fewer elements. Before memory: elements are converted.
+        GatherNeighbours(),
         # After slices, which take what is far too much. Before memory: what is in use when is known then.
         ShortenLives(config),
         # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.

@@ -8,9 +8,9 @@ own elements of the block, run by run, what they add up to and what comes before
     lanes                               before the second run ab; total abcd
     in the end    a  ab | abc  abcd     what comes before a run is joined with each of its elements, once
 
-Lanes take the total of those before them by shuffles, in as many steps as they have bits (`scan_lanes.py`). Warps store
-theirs in shared memory and read those of all (`scan_warps.py`). `reverse` goes from the end to the start. Replicas in
-registers are scanned once.
+Lanes take the total of those before them by shuffles, in as many steps as they have bits (`scan_lanes.py`); where a run
+is one element, what they add up to is that element already. Warps store theirs in shared memory and read those of all
+(`scan_warps.py`). `reverse` goes from the end to the start. Replicas in registers are scanned once.
 """
 
 from __future__ import annotations
@@ -40,10 +40,15 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Block:
-    """The total of a block, and the thread's own runs in it."""
+    """The total of a block, and the thread's own runs in it. `is_exchanged`: other lanes or warps have part in it."""
 
     total: Group
     runs: tuple[_Run, ...]
+    is_exchanged: bool = True
+
+    @property
+    def is_element(self) -> bool:
+        return not self.is_exchanged and len(self.runs[0].registers) == 1
 
 
 def scan(ctx: Context, op: Operation, *tiles: Fragment) -> list[Fragment]:
@@ -61,7 +66,7 @@ class _Scan:
         self._ctx, self._op, self._layout, self._lanes = ctx, op, tiles[0].layout, LaneScan(ctx, op)
         columns = list(zip(*(tile.registers for tile in tiles), strict=True))
         self._elements: dict[int, Group] = {r: list(columns[r]) for r in owned_registers(self._layout)}
-        self._blocks = {r: _Block(group, (_Run((r,)),)) for r, group in self._elements.items()}
+        self._blocks = {r: _Block(group, (_Run((r,)),), is_exchanged=False) for r, group in self._elements.items()}
 
     def take(self, done: list[Phase], pending: list[Phase]) -> int:
         """The first of the pending phases, and maybe the second; how many it were."""
@@ -119,7 +124,7 @@ class _Scan:
     def _joined(self, blocks: list[_Block]) -> _Block:
         whole, *rest = blocks
         for block in rest:
-            whole = self._extend(whole, block) if block.runs[0].before is None else self._append(whole, block)
+            whole = self._append(whole, block) if block.is_exchanged else self._extend(whole, block)
         return whole
 
     def _extend(self, whole: _Block, block: _Block) -> _Block:
@@ -128,7 +133,7 @@ class _Scan:
         for register in added.registers:
             self._elements[register] = self._combine(whole.total, self._elements[register])
         last = self._elements[added.registers[-1]]
-        return _Block(last, (_Run((*run.registers, *added.registers)),))
+        return _Block(last, (_Run((*run.registers, *added.registers)),), is_exchanged=False)
 
     def _append(self, whole: _Block, block: _Block) -> _Block:
         runs = [self._preceded(run, Before(whole.total)) for run in block.runs]
@@ -138,12 +143,16 @@ class _Scan:
 
     def _merge_lanes(self, phase: Phase, needs_total: bool) -> None:
         """Each lane adds the total of the lanes before it to its own. Only the last lane has the total of all then."""
-        lanes, lane = self._lanes, self._ctx.threads.lane
-        totals = lanes.inclusive([block.total for block in self._blocks.values()], phase.bits)
-        before, condition = lanes.fetch(totals, lanes.before(lane, phase.mask)), lanes.is_not_first(lane, phase.mask)
-        totals = lanes.fetch(totals, lanes.last(phase.mask)) if needs_total else totals
-        scanned = [Scanned(total, [Before(group, condition)]) for total, group in zip(totals, before, strict=True)]
-        self._set(self._chains([]), scanned)
+        lanes, lane, blocks = self._lanes, self._ctx.threads.lane, self._blocks
+        scanned = lanes.inclusive([block.total for block in blocks.values()], phase.bits)
+        totals = lanes.fetch(scanned, lanes.last(phase.mask)) if needs_total else scanned
+        if all(block.is_element for block in blocks.values()):
+            self._elements.update(zip(blocks, scanned, strict=True))
+            self._blocks = {r: _Block(total, (_Run((r,)),)) for r, total in zip(blocks, totals, strict=True)}
+            return
+        before, condition = lanes.fetch(scanned, lanes.before(lane, phase.mask)), lanes.is_not_first(lane, phase.mask)
+        pairs = zip(totals, before, strict=True)
+        self._set(self._chains([]), [Scanned(total, [Before(group, condition)]) for total, group in pairs])
 
     # -- warps ---
 
