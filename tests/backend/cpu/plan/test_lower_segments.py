@@ -298,27 +298,37 @@ def test_vectors_divided_by_one_number(compare, rng, dtype):
         compare(divided, arrays, {"BLOCK": 64}, cpus=("native",))
 
 
-def concatenated(x, y, out, first, last, length, BLOCK: tl.constexpr, COMPUTES: tl.constexpr):
+def concatenated(x, y, out, first, last, length, BLOCK: tl.constexpr, COMPUTES: tl.constexpr, WIDE: tl.constexpr):
     """Rows of `first` elements of x and `last` of y."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row, column = i // (first + last), i % (first + last)
+    row = row.to(tl.int64) if WIDE else row
     mask = i < length
-    a = tl.load(x + row * first + column, mask=mask & (column < first))
-    b = tl.load(y + row * last + column - first, mask=mask & (column >= first))
+    a = tl.load(x + row * first + column, mask=mask & (column < first), other=0.0)
+    b = tl.load(y + row * last + column - first, mask=mask & (column >= first), other=0.0)
     both = tl.where(column < first, a, b)
     tl.store(out + i, both * 2 if COMPUTES else both, mask=mask)
 
 
-@pytest.mark.parametrize("first, last", [(40, 60), (64, 64), (3, 6), (101, 1)])
-def test_concatenated_rows(compare, rng, first, last):
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("first, last", [(40, 60), (64, 64), (3, 6), (101, 1), (48, 32), (16, 80)])
+def test_concatenated_rows(compare, rng, first, last, wide):
     x, y = (rng.standard_normal((7, size)).astype(ml_dtypes.bfloat16) for size in (first, last))
     out = np.zeros(7 * (first + last) + 3, ml_dtypes.bfloat16)
-    constexprs = {"BLOCK": 256, "COMPUTES": False}
+    constexprs = {"BLOCK": 256, "COMPUTES": False, "WIDE": wide}
     compare(concatenated, [x, y, out, first, last, 7 * (first + last)], constexprs, grid=(5,))
 
 
 @pytest.mark.parametrize("computes, lanes", [(False, 32), (True, 16)])
 def test_what_is_moved_is_as_wide_as_it_is_in_memory(lower_python, lower_module, computes, lanes):
     x = np.zeros(1, ml_dtypes.bfloat16)
-    module = lower_python(concatenated, [x, x, x, 40, 60, 700], {"BLOCK": 256, "COMPUTES": computes})
+    constexprs = {"BLOCK": 256, "COMPUTES": computes, "WIDE": False}
+    module = lower_python(concatenated, [x, x, x, 40, 60, 700], constexprs)
     assert f"load <{lanes} x i16>" in lower_module(module, "x86-64-v4").llir
+
+
+def test_neighbours_of_one_quotient_are_not_gathered_where_some_are_off(lower_python, lower_module):
+    x, constexprs = np.zeros(1, np.float32), {"BLOCK": 256, "COMPUTES": False, "WIDE": False}
+    code = lower_module(lower_python(concatenated, [x, x, x, 48, 32, 720], constexprs), "x86-64-v4").llir
+    regular = code[code.index("\nregular:") : code.index("\nirregular:")]
+    assert "masked.load" in regular and "gather" not in regular

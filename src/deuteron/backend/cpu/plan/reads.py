@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
@@ -107,7 +108,7 @@ class Reader:
         if isinstance(op, QUOTIENTS):
             reads.quotients.append((op, index))
         reads.num_computed += not (declared.forwards or declared.is_index_arithmetic)
-        moves = declared.forwards or declared.reads_memory(op) or isinstance(op, SelectOp)
+        moves = declared.forwards or declared.reads_memory(op) or isinstance(op, ConstantOp | SelectOp)
         reads.computes_floats |= not moves and is_float(value.type)
         return declared.operands_at(op, index)
 

@@ -70,7 +70,10 @@ def load(
         first = _neighbours(ctx, op, index, lanes)
         at = replace(at, level=max(level, first.level))
         numbers = numbers_of(ctx.nest_state.vectorisation.quotients.distances[op], op)
-        bits = access.load_apart(at, pointer, mask, first.base, numbers)
+        if numbers == [*range(lanes)] and not _is_moved(op.ptr):  # neighbours, also where lanes are off
+            bits = access.load(at, first, mask)
+        else:
+            bits = access.load_apart(at, pointer, mask, first.base, numbers)
     else:
         bits = access.load(at, pointer, mask)
     loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), at.level)
