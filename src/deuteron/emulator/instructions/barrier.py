@@ -65,7 +65,7 @@ def _decode_red(d: Decoding, is_aligned: bool):
 def _write_votes(group: Group, write, reduce, type) -> None:
     places = group.wave.barrier_places[group.threads]
     values = np.zeros(group.size, np.uint32 if type != "pred" else bool)
-    for slot, number, round in {(*key, round) for key, round in _places(group)}:
+    for (slot, number), round in _places(group):
         where = (group.slots == slot) & (places == (number, round)).all(1)
         values[where] = reduce(wave_barrier(group.wave, slot, number).results[round])
     write(group, values)
@@ -73,8 +73,15 @@ def _write_votes(group: Group, write, reduce, type) -> None:
 
 def _places(group: Group) -> set[tuple[tuple[int, int], int]]:
     """The barriers at which threads of a group are, and the rounds that they belong to."""
-    places = group.wave.barrier_places[group.threads].tolist()
-    return {((slot, number), round) for slot, (number, round) in zip(group.slots.tolist(), places, strict=True)}
+    numbers, rounds = group.wave.barrier_places[group.threads].T
+    return {((slot, number), round) for slot, number, round in _distinct(group.slots, numbers, rounds)}
+
+
+def _distinct(*columns: np.ndarray) -> set[tuple[int, ...]]:
+    """The rows of these columns. Threads next to each other have mostly equal ones, of which one is looked at."""
+    differs = [column[1:] != column[:-1] for column in columns]
+    is_new = np.concatenate([[True], np.logical_or.reduce(differs)])
+    return set(zip(*(column[is_new].tolist() for column in columns), strict=True))
 
 
 def wave_barrier(wave: Wave, slot: int, number: int) -> Barrier:
@@ -103,7 +110,7 @@ def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, 
     threads, numbers = group.threads[chosen], number(group)[chosen]
     counts = None if count is None else count(group)[chosen]
     slots = threads // wave.block_size
-    for key in sorted(set(zip(slots.tolist(), numbers.tolist(), strict=True))):
+    for key in sorted(_distinct(slots, numbers)):
         where = np.flatnonzero((slots == key[0]) & (numbers == key[1]))
         expected = None if counts is None else int(counts[where[0]])
         _check_count(threads[where], key[1], expected)
@@ -135,7 +142,7 @@ def _are_over(group: Group, chosen: np.ndarray) -> np.ndarray:
     wave = group.wave
     slots, (numbers, rounds) = group.slots[chosen], wave.barrier_places[group.threads[chosen]].T
     over = np.zeros(len(chosen), bool)
-    for key in set(zip(slots.tolist(), numbers.tolist(), strict=True)):
+    for key in _distinct(slots, numbers):
         over |= (slots == key[0]) & (numbers == key[1]) & (rounds < wave_barrier(wave, *key).round)
     return over
 

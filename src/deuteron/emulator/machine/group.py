@@ -154,6 +154,9 @@ def _concatenate_register(whole: Group, groups: Sequence[Group], index: int, ord
     written = [p for p in parts if p is not None]
     if not written:
         return
+    if len(written) == len(parts) and not any(index in g.unwritten for g in groups):
+        whole.registers[index] = np.concatenate(parts)[order]
+        return
     dtype = written[0].dtype
     filled = [np.zeros(g.size, dtype) if p is None else p for g, p in zip(groups, parts, strict=True)]
     whole.registers[index] = np.concatenate(filled)[order]
