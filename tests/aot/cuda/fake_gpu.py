@@ -10,7 +10,9 @@ A main program is the body of `int main(void)` after `PROLOGUE`, which has the f
 
 from __future__ import annotations
 
+import functools
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,16 +86,23 @@ class FakeProgram(Program):
         return super().run(*args, **{"LD_LIBRARY_PATH": str(self.driver), **environment})
 
 
-def build_driver(folder: Path, without: Sequence[str] = (), flags: Sequence[str] = ()) -> Path:
-    """Build the driver into a folder of its own, without some of its functions."""
+def build_driver(folder: Path, without: Sequence[str] = ()) -> Path:
+    """Put the driver into a folder of its own, without some of its functions."""
     folder.mkdir(exist_ok=True)
-    hidden = "".join(f"{name};" for name in without)
-    script = folder / "exports"
-    script.write_text("{ global: *; " + (f"local: {hidden} " if hidden else "") + "};\n")
-    library = folder / "libcuda.so.1"
-    command = ["gcc", "-g", "-O1", "-shared", "-fPIC", *STRICT, f"-Wl,--version-script={script}", *flags]
-    subprocess.run([*command, SOURCE, "-o", library], check=True)
+    (folder / "libcuda.so.1").write_bytes(_driver(tuple(without)))
     return folder
+
+
+@functools.cache
+def _driver(without: Sequence[str]) -> bytes:
+    """What the compiler makes of it: the same for each test."""
+    hidden = "".join(f"{name};" for name in without)
+    with tempfile.TemporaryDirectory() as made:
+        script, library = Path(made, "exports"), Path(made, "libcuda.so.1")
+        script.write_text("{ global: *; " + (f"local: {hidden} " if hidden else "") + "};\n")
+        command = ["gcc", "-g", "-O1", "-shared", "-fPIC", *STRICT, f"-Wl,--version-script={script}"]
+        subprocess.run([*command, SOURCE, "-o", library], check=True)
+        return library.read_bytes()
 
 
 class FakeGpu(Workspace):
