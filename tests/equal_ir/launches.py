@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,12 +52,12 @@ class RecordedLaunch:
     grid: tuple[int, int, int]
     stored: Sequence[np.ndarray]
 
-    @cached_property
+    @property
     def passes(self) -> list[str]:
         """The names of those after which something may be rewritten, in order."""
-        with _watching({}, 0) as watched:
-            self._compiled("")
-        return watched.names
+        pipelines = BACKEND.pipelines(self.kernel.metadata.target, self._options)
+        names = [one.name for passes in pipelines.values() for one in passes]
+        return names[: names.index(AllocateShared.name)]
 
     def outcome(self, rewrites: Rewrites, seed: int) -> Outcome:
         """Compile with these rewrites after the passes of these numbers, launch, compare; by number -1 first of all."""
@@ -73,8 +72,11 @@ class RecordedLaunch:
         return Outcome(watched.done, "; ".join(faults))
 
     def _compiled(self, symbol: str) -> CompiledKernel:
-        options = BACKEND.make_options(self.kernel.metadata.options)
-        return compile_with(BACKEND, self.kernel.src, self.kernel.metadata.target, options, symbol or None)
+        return compile_with(BACKEND, self.kernel.src, self.kernel.metadata.target, self._options, symbol)
+
+    @property
+    def _options(self) -> Any:
+        return BACKEND.make_options(self.kernel.metadata.options)
 
 
 class _Watched:

@@ -21,9 +21,10 @@ def test_stores_the_same(name, target):
 
 def test_each_rewrite_is_done_and_what_is_stored_is_compared():
     launch, *_ = recorded("cross_entropy", "cuda:90", 0)
-    for name, rewrite in REWRITES.items():
-        outcome = launch.outcome({-1: [rewrite] * 3}, 0)
-        assert outcome.done, name
+    names = list(REWRITES)
+    for some in (names[0::4], names[1::4], names[2::4], names[3::4]):
+        outcome = launch.outcome({-1: [REWRITES[name] for name in some] * 3}, 0)
+        assert {done.partition(",")[0] for done in outcome.done} == {*some}
         assert not outcome.fault, outcome
     launch.stored[-1].flat[0] += 1
     assert "off by" in launch.outcome({}, 0).fault

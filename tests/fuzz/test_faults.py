@@ -41,13 +41,19 @@ class HereAndNow:
             return function(*arguments)
 
 
+short_program = partial(generate, lengths=(3, 6))
+
+
 def hunt(
-    monkeypatch: pytest.MonkeyPatch, executor: str, shrink_seconds: float = 0, make: Callable[[int], Case] = generate
+    monkeypatch: pytest.MonkeyPatch,
+    executor: str,
+    shrink_seconds: float = 0,
+    make: Callable[[int], Case] = short_program,
 ) -> campaign.Report:
     """Until something is found; the seeds are some that soon meet the faults of this file."""
     monkeypatch.setattr(campaign, "Worker", HereAndNow)
     monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
-    found = campaign.Campaign(7000, 40, (executor,), shrink_seconds=shrink_seconds, most=1, make=make)
+    found = campaign.Campaign(7008, 40, (executor,), shrink_seconds=shrink_seconds, most=1, make=make)
     return campaign.run(found)
 
 
@@ -59,7 +65,7 @@ def lines(case: Case) -> int:
 def test_a_wrong_rule_of_the_cpu(monkeypatch):
     """Floats are added where they are to be subtracted."""
     monkeypatch.setitem(table.RULES, "arith.subf", table.RULES["arith.addf"])
-    report = hunt(monkeypatch, "cpu", shrink_seconds=60, make=partial(generate, lengths=(3, 6)))
+    report = hunt(monkeypatch, "cpu", shrink_seconds=60)
     assert report.findings, report.table()
     small = report.findings[0].case
     assert lines(small) <= 20, small.source
