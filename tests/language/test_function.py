@@ -169,6 +169,10 @@ def test_key_changes_with_a_function_of_the_language_of_which_no_source_is_read(
     assert {fn.__name__ for fn in read} == {"kernel"}
 
 
+def test_functions_of_the_library_are_looked_into_once():
+    assert tl.sum.uses is tl.sum.uses
+
+
 def test_key_does_not_depend_on_other_globals(key):
     text = "W = {}\n@jit\ndef kernel(x): return x\n"
     assert key(text.format(1)) == key(text.format(2))

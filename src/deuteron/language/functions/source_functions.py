@@ -21,7 +21,7 @@ from contextlib import suppress
 from functools import partial, update_wrapper
 from itertools import chain
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
@@ -40,6 +40,13 @@ from deuteron.language.functions.references import (
 )
 from deuteron.language.functions.source import FunctionSource, lines_of_file, read_source, source_of_text
 from deuteron.language.functions.stable_text import is_of_users, parts_of, stable_repr
+
+
+class Uses(NamedTuple):
+    """The place and the source of a function with the values of what it uses, as text; and what it calls."""
+
+    text: str
+    callees: tuple[SourceFunction, ...]
 
 
 class SourceFunction(ByName, PlaceInFile):
@@ -82,12 +89,18 @@ class SourceFunction(ByName, PlaceInFile):
     def cache_key(self) -> str:
         """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
         digest = hashlib.sha256()
-        for fn in _with_dependencies(self):
-            digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
-            for name, value in _used_values(fn):
-                for text in _texts(fn, value):
-                    digest.update(f"{name} = {text}\n".encode())
+        for _, uses in _with_uses(self):
+            digest.update(uses.text.encode())
         return digest.hexdigest()
+
+    @property
+    def uses(self) -> Uses:
+        """What counts of it in a key. Functions of our own library use what stays, for another has another version."""
+        return self._lasting_uses if self.is_own else _uses_of(self)
+
+    @cached_property
+    def _lasting_uses(self) -> Uses:
+        return _uses_of(self)
 
     @property
     def src(self) -> str:
@@ -108,7 +121,8 @@ class SourceFunction(ByName, PlaceInFile):
             self.__dict__["source"] = source_of_text(self.fn, new_src)
         else:
             self.__dict__["source"] = source.with_definition(new_src)
-        self.__dict__.pop("_names_outside", None)
+        for name in ("_names_outside", "_lasting_uses"):
+            self.__dict__.pop(name, None)
         SourceFunction.num_updates += 1
 
     @property
@@ -275,6 +289,16 @@ def functions_of(value: Any) -> Iterator[SourceFunction]:
             waiting.extend(parts_of(part))
 
 
+def _uses_of(fn: SourceFunction) -> Uses:
+    lines = [_place(fn), fn.source.definition]
+    callees: list[SourceFunction] = []
+    for name, value in _used_values(fn):
+        called = tuple(_callees(fn, value))
+        lines += [f"{name} = {text}" for text in _texts(fn, value, called)]
+        callees += (*called, *(value.functions() if is_kernel_class(value) else ()))
+    return Uses("\n".join((*lines, "")), tuple(callees))
+
+
 def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
     """What names outside of a function mean, and the values of its defaults, which its text does not say."""
     for reference in fn.references:
@@ -306,11 +330,12 @@ def _has_members(value: Any) -> bool:
     return isinstance(value, ModuleType) or (isinstance(value, type) and not is_kernel_class(value))
 
 
-def _texts(fn: SourceFunction, value: Any) -> Iterator[str]:
+def _texts(fn: SourceFunction, value: Any, callees: Sequence[SourceFunction]) -> Iterator[str]:
     """What the key of `fn` says of a value that it uses: where functions are, and data."""
-    callees = tuple(_callees(fn, value))
     yield from map(_place, callees)
-    if is_kernel_class(value):
+    if isinstance(value, Builtin):
+        yield f"{value.__module__}.{value.__qualname__}"
+    elif is_kernel_class(value):
         yield value.text()
     elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
         return
@@ -348,26 +373,24 @@ def _place(fn: SourceFunction) -> str:
 
 def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
     """A function and all functions that it refers to, however deep, in an order that depends on names only."""
-    found: dict[int, SourceFunction] = {}
+    return [function for function, _ in _with_uses(fn)]
+
+
+def _with_uses(fn: SourceFunction) -> list[tuple[SourceFunction, Uses]]:
+    """The same, each with what it uses."""
+    found: dict[int, tuple[SourceFunction, Uses]] = {}
 
     def visit(function: SourceFunction) -> None:
         if id(function.fn) not in found:
-            found[id(function.fn)] = function
-            for callee in _called_functions(function):
+            found[id(function.fn)] = function, (uses := function.uses)
+            for callee in uses.callees:
                 visit(callee)
 
     visit(fn)
-    others = [function for function in found.values() if function is not fn]
-    return [fn, *sorted(others, key=lambda function: (name_of(function.__module__), function.__qualname__))]
+    first, *others = found.values()
+    return [first, *sorted(others, key=lambda one: (name_of(one[0].__module__), one[0].__qualname__))]
 
 
 def is_kernel_class(value: Any) -> bool:
     """Whether it is a class whose methods kernels call."""
     return isinstance(value, type) and issubclass(value, KernelClass)
-
-
-def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
-    for _, value in _used_values(fn):
-        yield from _callees(fn, value)
-        if is_kernel_class(value):
-            yield from value.functions()
