@@ -12,6 +12,7 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.errors import Location, UsageError
+from deuteron.language.builtin import Builtin
 from deuteron.language.functions import source_functions
 from deuteron.language.functions.function import Function
 from deuteron.language.functions.source import read_source
@@ -169,8 +170,25 @@ def test_key_changes_with_a_function_of_the_language_of_which_no_source_is_read(
     assert {fn.__name__ for fn in read} == {"kernel"}
 
 
-def test_functions_of_the_library_are_looked_into_once():
-    assert tl.sum.uses is tl.sum.uses
+def test_key_says_of_functions_of_the_library_their_names(key, monkeypatch):
+    monkeypatch.setattr(source_functions.SourceFunction, "num_updates", 0)
+    kernel = "@jit\ndef kernel(x): return tl.{}(x, 0)\n"
+    assert key(kernel.format("sum")) != key(kernel.format("max"))
+    assert tl.sum.uses == ("deuteron.language.reductions.sum", ())
+    before = key(kernel.format("sum"))
+    source = tl.sum.source
+    try:
+        tl.sum._unsafe_update_src(source.definition + "  # another")
+        assert key(kernel.format("sum")) != before
+    finally:
+        tl.sum.__dict__["source"] = source
+
+
+def test_functions_of_the_library_have_names_of_their_own():
+    found = {id(each): each for namespace in (tl, tl.math, tl.standard) for each in vars(namespace).values()}
+    kinds = (Builtin, source_functions.SourceFunction)
+    names = [(each.__module__, each.__qualname__) for each in found.values() if isinstance(each, kinds)]
+    assert len(set(names)) == len(names) > 100
 
 
 def test_key_does_not_depend_on_other_globals(key):

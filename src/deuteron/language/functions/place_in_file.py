@@ -67,5 +67,4 @@ class PlaceInFile:
 
     def _move(self, **place: Any) -> None:
         self.__dict__["source"] = self.source.moved(**place)
-        for name in ("_names_outside", "_lasting_uses"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_names_outside", None)

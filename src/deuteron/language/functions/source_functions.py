@@ -95,12 +95,8 @@ class SourceFunction(ByName, PlaceInFile):
 
     @property
     def uses(self) -> Uses:
-        """What counts of it in a key. Functions of our own library use what stays, for another has another version."""
-        return self._lasting_uses if self.is_own else _uses_of(self)
-
-    @cached_property
-    def _lasting_uses(self) -> Uses:
-        return _uses_of(self)
+        """What counts of it in a key: of a function of our own library its name, for another has another version."""
+        return Uses(_name(self), ()) if _is_fixed(self) else _uses_of(self)
 
     @property
     def src(self) -> str:
@@ -121,8 +117,7 @@ class SourceFunction(ByName, PlaceInFile):
             self.__dict__["source"] = source_of_text(self.fn, new_src)
         else:
             self.__dict__["source"] = source.with_definition(new_src)
-        for name in ("_names_outside", "_lasting_uses"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_names_outside", None)
         SourceFunction.num_updates += 1
 
     @property
@@ -334,7 +329,7 @@ def _texts(fn: SourceFunction, value: Any, callees: Sequence[SourceFunction]) ->
     """What the key of `fn` says of a value that it uses: where functions are, and data."""
     yield from map(_place, callees)
     if isinstance(value, Builtin):
-        yield f"{value.__module__}.{value.__qualname__}"
+        yield _name(value)
     elif is_kernel_class(value):
         yield value.text()
     elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
@@ -368,7 +363,16 @@ def _package(fn: FunctionType) -> str:
 
 
 def _place(fn: SourceFunction) -> str:
-    return f"{name_of(fn.fn.__module__)}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
+    return _name(fn) if _is_fixed(fn) else f"{_name(fn)}:{fn.source.definition_line}:{fn.tree.col_offset}"
+
+
+def _name(fn: SourceFunction | Builtin) -> str:
+    return f"{name_of(fn.__module__)}.{fn.__qualname__}"
+
+
+def _is_fixed(fn: SourceFunction) -> bool:
+    """Whether Deuteron's version says all of it: no program gave another text to it, nor to what it calls."""
+    return fn.is_own and SourceFunction.num_updates == 0
 
 
 def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
