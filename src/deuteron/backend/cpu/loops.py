@@ -96,7 +96,7 @@ class NestLoops:
         parted, limits = self._parted
         if axis != parted or limits is None:
             return [None]
-        chosen, extent, most = self.vectorisation, self.nest.shape[axis], self._stride(axis)
+        chosen, extent, most = self.vectorisation, self.nest.shape[axis], self.stride_along(axis)
         is_across = axis == chosen.across
         first = [entries[0] for entries in self._axes]
         first[axis] = first[chosen.axis] = Axis(const("i32", 0), 1, self.ctx.nest_state.level)
@@ -118,9 +118,9 @@ class NestLoops:
 
     def _is_long(self, axis: int) -> bool:
         least = MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
-        return self.nest.shape[axis] >= least * self._stride(axis).elements
+        return self.nest.shape[axis] >= least * self.stride_along(axis).elements
 
-    def _stride(self, axis: int) -> Stride:
+    def stride_along(self, axis: int) -> Stride:
         """What an iteration along a dimension does."""
         return Stride(self.vectorisation.lanes if axis == self.vectorisation.axis else 1, self.copies_along(axis))
 
@@ -144,7 +144,7 @@ class NestLoops:
         if axis == chosen.axis and chosen.segments:
             self._open_segments(axis)
             return None
-        lanes, copies = self._stride(axis)
+        lanes, copies = self.stride_along(axis)
         emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")

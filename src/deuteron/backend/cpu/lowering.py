@@ -34,6 +34,7 @@ from deuteron.backend.cpu.launch.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.cpu.memory.streaming import fence_streams, launch_streams
+from deuteron.backend.cpu.plan.needed_scans import find_needed_scans
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.products.direct import drop_copies, read_directly
@@ -120,6 +121,8 @@ def lower_module(
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or any(_counts(op, options.debug) for op in nested_ops(plan.function))
     reuses = _plan_products(plan, target, asserts)
+    if not asserts:
+        find_needed_scans(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     is_controlled = bool(waiting) or asserts

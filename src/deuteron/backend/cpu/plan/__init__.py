@@ -5,6 +5,7 @@ Scheduler               schedule.py     items in order; fuse.py puts roots into 
                                         effects.py what they do to the user's memory
 ops                                     what is declared of each op class: how it is read, scheduled, computed
 visitors.py                             what a declaration is given to enter what it says
+needed.py                               what anybody sees of a tile;  needed_scans.py  up to where scans run
 
 A plan is a `Region` (region.py) of `Nest`, `Dot`, `For` ... (items.py); what nests compute are roots.py, at indices.py,
 of tiles that are in slots.py. By subject:

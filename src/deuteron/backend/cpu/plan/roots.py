@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.slots import Place
+from deuteron.backend.cpu.plan.vectors.mask_limits import Limit
 from deuteron.ir.types import num_elements_of, shape_of
 
 
@@ -105,9 +106,13 @@ class PrintRoot(LaneRoot):
 
 @dataclass(eq=False)
 class ScanRoot(LaneRoot):
-    """A tt.scan, in a nest of its own that runs along `axis` innermost."""
+    """A tt.scan, in a nest of its own that runs along `axis` innermost.
+
+    `needed`: limits of each store of what is computed of its results, if only what is below one of each is seen.
+    """
 
     axis: int
+    needed: tuple[tuple[Limit, ...], ...] = ()
 
 
 @dataclass(eq=False)

@@ -5,7 +5,8 @@ along the axis     each vector by itself, in log2 steps: lane n takes lane n - 1
 
     a b c d  ->  a ab bc cd  ->  a ab abc abcd        then what came before it in front of each: combine(sum, ...)
 
-What the next vector waits for is one combination, of `sum` with the last lane.
+What the next vector waits for is one combination, of `sum` with the last lane. The loop ends where nobody sees what
+comes then (`plan/needed_scans.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.memory.elements import register_type
 from deuteron.backend.cpu.memory.places import write_place
+from deuteron.backend.cpu.parts import Part
 from deuteron.backend.cpu.plan.items import Nest
 from deuteron.backend.cpu.plan.roots import ScanRoot
+from deuteron.backend.cpu.rules.matrix import elements_needed
 from deuteron.backend.cpu.rules.region import combine, combine_scalars
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import const, vector, vector_const, zero
@@ -31,7 +34,7 @@ def emit_scan(ctx: Context, nest: Nest, root: ScanRoot) -> None:
         loops.open(axis)
     lanes = loops.vectorisation.lanes
     starts = [zero(vector(register_type(source.type), lanes)) for source in root.sources]
-    loop = loops.open(root.axis, starts)
+    loop = loops.open(root.axis, starts, _needed_part(ctx, nest, root, loops))
     index = _reversed(ctx, nest, root, loops.indices[0])
     elements = carried = [ctx.evaluate(source, index) for source in root.sources]
     if loops.vectorisation.axis == root.axis:
@@ -48,6 +51,16 @@ def emit_scan(ctx: Context, nest: Nest, root: ScanRoot) -> None:
     for _ in loops.order:
         loops.close()
     ctx.leave_nest()
+
+
+def _needed_part(ctx: Context, nest: Nest, root: ScanRoot, loops: NestLoops) -> Part | None:
+    """The vectors with elements that are needed; None where all are."""
+    stride, extent = loops.stride_along(root.axis), nest.shape[root.axis]
+    if not root.needed or extent <= stride.elements:
+        return None
+    count = elements_needed(ctx, root.needed, extent)
+    b = ctx.emitter.innermost()
+    return Part(const("i32", 0), b.trunc(count, "i32"), stride)
 
 
 def _reversed(ctx: Context, nest: Nest, root: ScanRoot, index: AxisIndex) -> AxisIndex:

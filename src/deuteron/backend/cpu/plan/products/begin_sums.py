@@ -12,7 +12,7 @@ something is divided by, are cleared where there is such.
 from __future__ import annotations
 
 from deuteron.backend.cpu.plan.items import Dot, For, Nest, regions_of
-from deuteron.backend.cpu.plan.products.needed_sums import may_divide
+from deuteron.backend.cpu.plan.needed import may_divide
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan

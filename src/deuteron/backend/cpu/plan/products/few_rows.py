@@ -23,10 +23,10 @@ from xdsl.ir import Attribute, SSAValue
 from deuteron.analysis.aliasing.written_arguments import is_apart
 from deuteron.backend.cpu.plan.indices import identity_index
 from deuteron.backend.cpu.plan.items import Dot, FewRows, For, Nest, Operand, regions_of
+from deuteron.backend.cpu.plan.needed import known_limits
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, UNKNOWN, Step
 from deuteron.backend.cpu.plan.products.direct import carried_values
 from deuteron.backend.cpu.plan.products.distances import keeps_distances
-from deuteron.backend.cpu.plan.products.needed_sums import known_limits
 from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep
 from deuteron.backend.cpu.plan.schedule import Plan

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.indices import Index, identity_index
 from deuteron.backend.cpu.plan.items import dots_of
-from deuteron.backend.cpu.plan.products.needed_sums import known_limits
+from deuteron.backend.cpu.plan.needed import known_limits
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.vectors.limits import limits_of
 from deuteron.backend.cpu.plan.vectors.mask_limits import Limit

@@ -88,10 +88,8 @@ def full_mask(plan: Plan, mask: SSAValue) -> FullMask | None:
     return FullMask(tuple(limits), tuple(fixed))
 
 
-def limits_of(plan: Plan, mask: SSAValue, index: Index, axes: tuple[int, int]) -> list[Limit]:
-    """Those of a mask that is taken at an index of two dimensions along the first of these axes, which are the same
-    along the second.
-    """
+def limits_of(plan: Plan, mask: SSAValue, index: Index, axes: Sequence[int]) -> list[Limit]:
+    """Those of a mask that is taken at an index along the first of these axes, which are the same along the others."""
     steps = _StepsOfNumbers(plan)
     compared = _compared(plan, mask, index)
     return [limit for taken in compared if (limit := _limit(steps, *taken, axes)) is not None]
