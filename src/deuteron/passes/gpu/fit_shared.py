@@ -5,7 +5,8 @@
 
 What else than its rings a kernel needs is known in the end alone, so that all passes run once more: not for numbers of
 stages with which the slots that the rings lose are too few, but for one, with which loads have no rings. Where nothing
-fits the first stays, which is an error when it is lowered: autotuners count on it.
+fits the first stays, which is an error when it is lowered: autotuners count on it. They run once more without wgmma,
+too, where tiles fill so many registers that [its dots](warp_groups/serialised_dots.py) would be waited for one by one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
 from deuteron.passes.gpu.rings.buffered_loads import STAGES_HINT, stages_of
+from deuteron.passes.gpu.warp_groups.serialised_dots import are_serialised, without_wgmma
 
 
 def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig, ModuleOp], ModuleOp]) -> ModuleOp:
@@ -35,6 +37,10 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
     has_dots = bool(nested_ops(module, DotOp))
     kept = module.clone() if most > 1 or has_dots else module
     first = made_for(config, module)
+    if are_serialised(first, config):
+        config = without_wgmma(config)
+        first = made_for(config, kept.clone())
+        _tell_dots(first, "tiles fill so many registers that its instructions would be waited for one by one")
     if _fits(first, config):
         return first
     for num_stages in range(most - 1, 0, -1):
@@ -47,7 +53,8 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
     if has_dots:
         made = made_for(_without_operands(_with_fewer(config, 1)), _with_stages(kept, 1))
         if _fits(made, config):
-            _tell_dots(made, config)
+            if config.machine.wgmma is not None:
+                _tell_dots(made, "shared memory has no room for its operands beside what else the kernel needs")
             return made
     return first
 
@@ -91,7 +98,7 @@ def _tell(module: ModuleOp, asked: int, num_stages: int) -> None:
         remark(func, Kind.FEWER_STAGES, reason, num_stages=num_stages)
 
 
-def _tell_dots(module: ModuleOp, config: GPUConfig) -> None:
-    """It replaces that each has too large ones."""
-    for dot in nested_ops(module, DotOp) if config.machine.wgmma is not None else ():
-        remark(dot, Kind.NO_WGMMA, "shared memory has no room for its operands beside what else the kernel needs")
+def _tell_dots(module: ModuleOp, reason: str) -> None:
+    """It replaces what else each dot was told of wgmma."""
+    for dot in nested_ops(module, DotOp):
+        remark(dot, Kind.NO_WGMMA, reason)

@@ -12,14 +12,16 @@ is known by its place alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.ttg.private import PrivateLoadOp
 from deuteron.ir.types import bit_width_of, i32, is_pointer, is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
 from deuteron.passes.gpu.slices.groups import SHAPES, is_made_anew
@@ -45,6 +47,23 @@ def live_registers_at(func: FuncOp) -> dict[Operation, int]:
             changes[places[begin]] += size
             changes[max((places[end] for end in _ends(value)), default=places[begin])] -= size
     return dict(zip(ops, accumulate(changes), strict=False))
+
+
+def live_registers_in(block: Block) -> dict[Operation, int]:
+    """After each op of a block, of what one of its ops computes for another one: what it takes from outside or has in
+    memory, or only gives on, may be in memory meanwhile.
+    """
+    places = {op: place for place, op in enumerate(block.ops)}
+    changes = [0] * (len(places) + 1)
+    known: dict[SSAValue, bool] = {}
+    for op, place in places.items():
+        for value in () if isinstance(op, PrivateLoadOp) else op.results:
+            size = _registers_of(value)
+            if size and not _is_offset(value) and not is_made_anew(value, known):
+                users = map(block.find_ancestor_op_in_block, _users_of(value))
+                changes[place] += size
+                changes[max((places[user] for user in users), default=place)] -= size
+    return dict(zip(places, accumulate(changes), strict=False))
 
 
 def _values_of(ops: Sequence[Operation]) -> Iterable[tuple[Operation, SSAValue]]:
@@ -74,6 +93,15 @@ def _ends(value: SSAValue) -> Iterable[Operation]:
             yield from _ends(use.operation.results[0])
         is_inside = use.operation.parent is not block
         yield _last_inside(block.find_ancestor_op_in_block(use.operation)) if is_inside else use.operation
+
+
+def _users_of(value: SSAValue) -> Iterator[Operation]:
+    """What computes with it, whatever shape it is given on the way: not what only gives it on."""
+    for use in value.uses:
+        if isinstance(use.operation, SHAPES):
+            yield from _users_of(use.operation.results[0])
+        elif not isinstance(use.operation, scf.YieldOp):
+            yield use.operation
 
 
 def _last_inside(op: Operation) -> Operation:
