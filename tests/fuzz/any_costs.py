@@ -103,6 +103,8 @@ COSTS: Costs = (
     ("passes.gpu.warp_groups.order_warp_groups", "MIN_RATIO", (0,)),
     ("passes.gpu.warp_groups.overlap_wgmma", "CROWDED", (0, 1 / 8, MUCH)),
     ("passes.tile.roll_loops", "LEAST_ITERATIONS", (2, 3)),
+    ("passes.gpu.warp_groups.serialised_dots", "CROWDED", (0, 1 / 4)),
+    ("passes.tile.roll_loops", "FEWEST_ITERATIONS", (2,)),
     ("passes.tile.roll_loops", "LEAST_SHARE", (0,)),
     ("passes.tile.roll_loops", "_cost", (lambda op: MUCH,)),
     ("passes.tile.split_loops", "MAX_OPS", (0, MUCH)),

@@ -145,7 +145,7 @@ class Iterations:
     def value(self, number: int, place: Place) -> SSAValue:
         return _values(self.ops[number][place.op])[place.index]
 
-    def runs(self, least: int) -> Iterator[Run]:
+    def runs(self, least: float) -> Iterator[Run]:
         """The longest runs of `least` iterations or more."""
         first = 1
         while first < len(self.ops):

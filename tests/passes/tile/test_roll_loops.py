@@ -181,3 +181,15 @@ def test_what_is_short_stays(parse_kernel):
     module = parse_kernel(PARAMETERS, repeated(lambda number: step(number, lambda i: i)) + f"\nuse %a{COUNT} : i32")
     run_passes(module, [RollLoops()])
     assert "scf.for" not in [op.name for op in module.walk()]
+
+
+@pytest.mark.parametrize(("least_saved", "loops"), [(9, 1), (10, 0)])
+def test_few_iterations_become_a_loop_where_it_saves_much(parse_kernel, least_saved, loops):
+    """Four of three ops each."""
+    body = repeated(lambda number: step(number, lambda i: 2 * i + 1), 4) + store("%a4")
+    module = parse_kernel(PARAMETERS + ", %p: !tt.ptr<i32>", body)
+    run_passes(module, [RollLoops(least_cost=1, least_saved=least_saved)])
+    assert [op.name for op in module.walk()].count("scf.for") == loops
+    out = np.zeros(1, np.int32)
+    run_module(module, [5, 3, out], (1, 1, 1))
+    assert out[0] == expected(5, 3, [1, 3, 5, 7])

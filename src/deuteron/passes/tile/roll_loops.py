@@ -6,8 +6,9 @@
     %64 = f(%63, 129)                   scf.yield %y
 
 Time to compile goes by the number of ops: 64 iterations that are unrolled take passes, LLVM and ptxas as long as 64
-kernels. What is short stays as it was written: its constants fold, and its loads go out together. If what follows needs
-of the last iteration what no later one would, that one stays behind the loop. Inner loops come first.
+kernels. What is short stays as it was written: its constants fold, and its loads go out together; so do few iterations,
+unless they are very long. If what follows needs of the last iteration what no later one would, that one stays behind
+the loop. Inner loops come first.
 
 Where an iteration differs in more than whole numbers that are a step apart (an `if` on the index, a range, a value of
 two iterations before) it is in no loop.
@@ -40,6 +41,9 @@ from deuteron.passes.tile.unroll_loops import HINT
 LEAST_COST, LEAST_SHARE = 4000, 1 / 8
 ELEMENTS_OF_AN_OP = 128
 LEAST_ITERATIONS = 8
+# Fewer, if a loop saves so many ops: six tiles of 128x128 through loops, an exponential and atomics, twice, take eight
+# seconds, and a third of that in loops. Not measured where they run.
+FEWEST_ITERATIONS, LEAST_SAVED = 3, 16_000
 
 
 def _cost(op: Operation) -> int:
@@ -53,6 +57,7 @@ class RollLoops(Optimisation):
     name = "roll-loops"
 
     least_cost: int = LEAST_COST
+    least_saved: int = LEAST_SAVED
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_in(op):
@@ -70,17 +75,24 @@ class RollLoops(Optimisation):
     def _roll_first(self, block: Block) -> bool:
         """Roll the shortest iterations that repeat themselves."""
         ops, keys = list(block.ops), Keys()
-        if len(ops) < LEAST_ITERATIONS:
+        costs = list(map(_cost, ops))
+        fewest = FEWEST_ITERATIONS if sum(costs) > self.least_saved else LEAST_ITERATIONS
+        if len(ops) < fewest:
             return False
-        for repeat in find_repeats([keys.of(op) for op in ops], LEAST_ITERATIONS):
-            if sum(map(_cost, ops[repeat.begin : repeat.end])) < LEAST_SHARE * self.least_cost:
+        for repeat in find_repeats([keys.of(op) for op in ops], fewest):
+            cost = sum(costs[repeat.begin : repeat.end])
+            if cost < LEAST_SHARE * self.least_cost:
                 continue
             iterations = Iterations(repeat, ops)
-            for run in iterations.runs(LEAST_ITERATIONS):
+            for run in iterations.runs(self._least_iterations(cost / repeat.count)):
                 if _is_local(iterations, run):
                     _Roll(iterations, run)
                     return True
         return False
+
+    def _least_iterations(self, cost: float) -> float:
+        """How many of this cost become a loop: so many that the loop saves much, if they are few."""
+        return min(LEAST_ITERATIONS, max(FEWEST_ITERATIONS, 1 + self.least_saved / cost))
 
 
 def _is_local(iterations: Iterations, run: Run) -> bool:
