@@ -96,7 +96,7 @@ class SourceFunction(ByName, PlaceInFile):
     @property
     def uses(self) -> Uses:
         """What counts of it in a key: of a function of our own library its name, for another has another version."""
-        return Uses(_name(self), ()) if _is_fixed(self) else _uses_of(self)
+        return Uses(_name(self.fn), ()) if _is_fixed(self) else _uses_of(self)
 
     @property
     def src(self) -> str:
@@ -329,7 +329,7 @@ def _texts(fn: SourceFunction, value: Any, callees: Sequence[SourceFunction]) ->
     """What the key of `fn` says of a value that it uses: where functions are, and data."""
     yield from map(_place, callees)
     if isinstance(value, Builtin):
-        yield _name(value)
+        yield _name(value.__wrapped__)
     elif is_kernel_class(value):
         yield value.text()
     elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
@@ -363,10 +363,10 @@ def _package(fn: FunctionType) -> str:
 
 
 def _place(fn: SourceFunction) -> str:
-    return _name(fn) if _is_fixed(fn) else f"{_name(fn)}:{fn.source.definition_line}:{fn.tree.col_offset}"
+    return _name(fn.fn) if _is_fixed(fn) else f"{_name(fn.fn)}:{fn.source.definition_line}:{fn.tree.col_offset}"
 
 
-def _name(fn: SourceFunction | Builtin) -> str:
+def _name(fn: Callable[..., Any]) -> str:
     return f"{name_of(fn.__module__)}.{fn.__qualname__}"
 
 
