@@ -135,11 +135,11 @@ def names_in(fn: Callable[..., Any], body: Sequence[ast.stmt]) -> tuple[Name, ..
     nodes = list(_with_own_names(body))
     owners = {id(node.value) for node, _ in nodes if isinstance(node, ast.Attribute)}
     for node, own_names in nodes:
-        first = node
+        first, members = node, ""
         while isinstance(first, ast.Attribute):
-            first = first.value
+            first, members = first.value, f".{first.attr}{members}"
         if isinstance(first, ast.Name) and first.id not in own_names and not is_local(fn, first.id):
-            text = ast.unparse(node)
+            text = first.id + members
             is_owner = id(node) in owners and (text not in found or found[text].is_owner)
             found[text] = Name(node, is_owner)
     return tuple(found[name] for name in sorted(found))
