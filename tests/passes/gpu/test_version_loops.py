@@ -35,17 +35,26 @@ def sums(x, o, n, rows, KIND: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    ("kind", "versions"), [("loads", 1), ("stores", 1), ("hint", 0), ("known", 0), ("reductions", 0)]
+    ("kind", "size", "versions"),
+    [
+        ("loads", 512, 1),
+        ("loads", 4096, 0),
+        ("stores", 512, 1),
+        ("hint", 512, 0),
+        ("known", 512, 0),
+        ("reductions", 512, 0),
+    ],
 )
-def test_a_loop_that_will_be_written_out_has_a_version_for_few_iterations(kind, versions):
+def test_a_loop_that_is_written_out_has_a_version_for_few_iterations(kind, size, versions):
+    """With 32 registers for what an iteration loads it is not."""
     x = np.zeros(1 << 10, np.float32)
-    text = compile_for("cuda:90", sums, x, x, 100, 100, KIND=kind, N=512).asm["ttgir"]
+    text = compile_for("cuda:90", sums, x, x, 100, 100, KIND=kind, N=size).asm["ttgir"]
     assert len(re.findall(r"scf\.if", text)) == versions
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3, 12])
-def test_versions_give_the_same_sums(rng, rows):
-    x, out = rng.standard_normal((max(rows, 1), 100)).astype(np.float32), np.full(128, np.nan, np.float32)
-    emulate(sums, x, out, 100, rows, KIND="loads", N=128, num_warps=1)
+@pytest.mark.parametrize(("rows", "size"), [(0, 128), (1, 128), (2, 128), (3, 128), (12, 128), (0, 1024), (3, 1024)])
+def test_versions_give_the_same_sums(rng, rows, size):
+    x, out = rng.standard_normal((max(rows, 1), 100)).astype(np.float32), np.full(size, np.nan, np.float32)
+    emulate(sums, x, out, 100, rows, KIND="loads", N=size, num_warps=1)
     np.testing.assert_allclose(out[:100], x[:rows].sum(axis=0), rtol=1e-5, atol=1e-5)
     assert not out[100:].any()

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -37,6 +37,7 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.pipelining.prefetch_loads import masked_loads
+from deuteron.passes.gpu.version_loops import SEVERAL_ITERATIONS
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import Values, replace
 from deuteron.passes.tile.unroll_loops import group_body, known_iterations, unroll
@@ -66,10 +67,11 @@ class GroupIterations(Optimisation):
             loops = [loop for loop in nested_ops(func, scf.ForOp) if _may_be_grouped(loop)]
             info = AxisInfoAnalysis(func) if loops else None
             groups = [_group(loop, info, self.config.num_threads) for loop in loops]
-            for loop, group in zip(loops, groups, strict=True):
-                if group > 1 and _may_begin_with_rest(loop, group, self.config.num_threads):
+            for loop, group in [pair for pair in zip(loops, groups, strict=True) if pair[1] > 1]:
+                loop.attributes[SEVERAL_ITERATIONS] = UnitAttr()
+                if _may_begin_with_rest(loop, group, self.config.num_threads):
                     _begin_with_rest(loop, group)
-                elif group > 1:
+                else:
                     unroll(loop, group)
 
 

@@ -53,10 +53,10 @@ def test_much_is_loaded_at_once():
     assert copies("plain", size=2048, x=HALVES[1:]) == 1
 
 
-@pytest.mark.parametrize(("size", "kept"), [(512, 2), (256, 0)])
-def test_iterations_are_kept_apart_where_loads_are_wide(size, kept):
+@pytest.mark.parametrize(("case", "size", "kept"), [("plain", 512, 2), ("plain", 256, 0), ("index", 512, 0)])
+def test_iterations_are_kept_apart_where_all_loads_are_wide(case, size, kept):
     """ptxas would put the loads of one behind the sums of the other."""
-    compiled = compile_for("cuda:90", kernel, X, INDEX, X, 0, 100, 128, STEP=1, N=size, CASE="plain", num_warps=4)
+    compiled = compile_for("cuda:90", kernel, X, INDEX, X, 0, 100, 128, STEP=1, N=size, CASE=case, num_warps=4)
     assert compiled.asm["ptx"].count("pmevent") == kept
 
 

@@ -14,7 +14,8 @@ nothing, and what is read after the loop stays; a branch would keep the loads of
 exchange anything waits anyway. Where much is loaded at once it pays nothing, and takes registers.
 
 ptxas keeps few registers in use where each load fills four: it puts off loads until it has added up what these are to
-take the place of, and then waits for both. There the last load of each iteration says that what follows stays behind.
+take the place of, and then waits for both. Where all loads do, the last one of each iteration says that what follows
+stays behind. A loop that is not written out has no version for a few iterations either (version_loops.py).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from deuteron.passes.gpu.pipelining.loads_into_registers import bytes_of_accesse
 from deuteron.passes.gpu.pipelining.prefetch_loads import masked_loads
 from deuteron.passes.gpu.pipelining.run_ahead import lead_of
 from deuteron.passes.gpu.rings.buffered_loads import has_dots, masked
+from deuteron.passes.gpu.version_loops import SEVERAL_ITERATIONS, drop_versions
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import Values
 from deuteron.passes.tile.unroll_loops import known_iterations
@@ -52,7 +54,8 @@ from deuteron.passes.tile.unroll_short_loops import instructions_of
 # packed: with 16 of them 53 registers became 121, and a row of one iteration took 66.8 us in the place of 48.9.
 MOST_INSTRUCTIONS, MOST_REGISTERS, MOST_PARTS, PART_BYTES = 400, 16, 8, 2
 # Of each load, where iterations are kept apart: sums of columns 16x32, 32x32, 8x64 took 37 us in the place of 50, 38 of
-# 67, 55 of 80. With 8 bytes that gains nothing, and takes registers: sums of bf16 31 of 24, bags of one warp 72 of 66.
+# 67, 55 of 80. With 8 bytes that gains nothing, and takes registers: sums of bf16 31 of 24. Where single numbers are
+# loaded as well, as the rows of a bag of embeddings, these are waited for between: 81.3 us of 68.8.
 WIDE_BYTES = 16
 
 
@@ -70,8 +73,9 @@ class AlternateRegisters(Optimisation):
             for loop in [loop for loop in loops if _is_simple(loop, self.config.num_threads)]:
                 info = AxisInfoAnalysis(func)
                 if _loads_little(loop, info):
-                    _keep_order(_tiles_loaded(loop), info)
+                    _keep_order(loop, info)
                     _alternate(loop)
+            drop_versions(func)
 
 
 def _is_simple(loop: scf.ForOp, threads: int) -> bool:
@@ -91,9 +95,10 @@ def _loads_little(loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
     return registers <= MOST_REGISTERS and parts <= MOST_PARTS
 
 
-def _keep_order(loads: Sequence[LoadOp], info: AxisInfoAnalysis) -> None:
-    """Of an iteration, where every load of a tile is wide, what comes after the last one stays behind it."""
-    if loads and all(bytes_of_accesses(load, info) >= WIDE_BYTES for load in loads):
+def _keep_order(loop: scf.ForOp, info: AxisInfoAnalysis) -> None:
+    """Of an iteration, where every load is wide, what comes after the last one stays behind it."""
+    loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
+    if all(is_tile(load.result.type) and bytes_of_accesses(load, info) >= WIDE_BYTES for load in loads):
         loads[-1].attributes[KEEPS_ORDER] = UnitAttr()
 
 
@@ -110,6 +115,7 @@ def _is_local(op: Operation) -> bool:
 
 
 def _alternate(loop: scf.ForOp) -> None:
+    loop.attributes[SEVERAL_ITERATIONS] = UnitAttr()
     ops, yielded = list(loop.body.block.ops)[:-1], loop.body.block.last_op
     before, end = Builder.before(loop), Builder.before(yielded)
     index, runs = lead_of(loop, before, end, 1)
