@@ -30,7 +30,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.loop_registers import ROOM, registers_held
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
@@ -47,6 +49,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import num_bytes_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
+from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 from deuteron.passes.gpu.pipelining.chained_dots import allocs_of, dots_to_delay, first_dot, is_read_by
 from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
@@ -78,7 +81,10 @@ class Schedule:
     def of(loop: scf.ForOp, loads: Sequence[BufferedLoad], num_stages: int, config: GPUConfig) -> Schedule:
         """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot for it, and
         get one less where shared memory has no room for all. Where threads wait for one in its iteration, two slots are
-        filled at the top: 1.02 to 1.41 of the speed, with three 0.75 to 1.37.
+        filled at the top: 1.02 to 1.41 of the speed, with three 0.75 to 1.37. Where threads copy what the loop chooses
+        by numbers that it loads, one slot less is taken for two CTAs in the place of one: a product of blocks that are
+        there, 64x256, 388 to 346 us. Others are often loops over as many tiles as there are multiprocessors, which
+        have no second CTA: stream-K 420 to 491.
 
         Others are done when their iteration ends. There one slot less is enough for as many CTAs as possible; with
         all there is more on its way from memory, unless a multiprocessor then has room for fewer CTAs.
@@ -96,6 +102,8 @@ class Schedule:
         if dots:
             ahead = {alloc.result for one in loads if one.is_read_in_place for alloc in allocs_of(one.load)}
             num_slots = num_stages if may_fit(num_stages) else fewer
+            if num_slots > 2 and _gives_a_second_cta(loop, loads, num_slots, config):
+                num_slots -= 1
             return Schedule(num_slots, num_slots == 2 and not all(spans_iterations(dot, ahead) for dot in dots))
         other_bytes = _other_bytes(loop, loads)
 
@@ -184,6 +192,22 @@ class _Pipeline:
             b.insert(AsyncWaitOp(0))
         for ring in self._rings:
             ring.ring.close(b)
+
+
+def _gives_a_second_cta(loop: scf.ForOp, loads: Sequence[BufferedLoad], num_slots: int, config: GPUConfig) -> bool:
+    """Whether a multiprocessor has room for two CTAs, also for their registers, if rings that threads fill have a slot
+    less, and otherwise for one; in a loop that is in no other, and loads addresses.
+    """
+    slot_bytes, other_bytes = sum(num_bytes_of(one.buffer.tile) for one in loads), _other_bytes(loop, loads)
+    with_all, with_fewer = (config.resident_ctas(n * slot_bytes + other_bytes) for n in (num_slots, num_slots - 1))
+    if with_all != 1 or with_fewer < 2 or not isinstance(loop.parent_op(), FuncOp):
+        return False
+    addresses = AddressLoads(loop, lambda load, distance: None)
+    copied = [one.load for one in loads]
+    if not all(isinstance(load, LoadOp) for load in copied) or not any(map(addresses.sources, copied)):
+        return False
+    held = registers_held(loop, TilePolynomials(), [load.result for load in copied])
+    return held <= ROOM * config.machine.registers.count / (2 * config.num_threads)
 
 
 def _other_bytes(
