@@ -19,6 +19,7 @@ from tests.fuzz.control_flow import control_flow
 from tests.fuzz.edited_programs import edit
 from tests.fuzz.generator import generate
 from tests.fuzz.mutator import mutate
+from tests.fuzz.rewrites import rewrite
 
 
 def main() -> int:
@@ -39,6 +40,7 @@ def main() -> int:
     parser.add_argument("--mutants", action="store_true", help="of real kernels, instead of programs made from nothing")
     parser.add_argument("--control-flow", action="store_true", help="programs of Python's statements, for `python` too")
     parser.add_argument("--edited-ir", action="store_true", help="programs whose tile IR is changed by edits")
+    parser.add_argument("--rewritten", action="store_true", help="programs and mutants, written another way")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
     executors = tuple(given.executors.split(","))
@@ -73,6 +75,8 @@ def _maker(given: argparse.Namespace, executors: Sequence[str]) -> Callable[[int
     if given.edited_ir:
         return edit
     families = tuple(filter(None, given.families.split(",")))
+    if given.rewritten:
+        return partial(rewrite, families=families)
     if given.mutants:
         return partial(mutate, families=families)
     return partial(generate, families=families, **(triton.OF_BOTH if "triton" in executors else {}))

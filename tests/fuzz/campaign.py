@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.case import Case
-from tests.fuzz.executors import Outcome, run_case
+from tests.fuzz.executors import ORIGINAL, Outcome, run_case
 from tests.fuzz.generator import generate
 from tests.fuzz.shrink import shrink
 from tests.fuzz.validity import is_valid
@@ -172,7 +172,7 @@ def _take_down(campaign: Campaign, case: Case, outcome: Outcome, worker: Worker,
             return found(candidate) is not None
 
     small = case
-    if campaign.shrink_seconds and outcome.kind != "timeout":
+    if campaign.shrink_seconds and outcome.kind != "timeout" and outcome.executor != ORIGINAL:
         with SYNTAX:
             small = shrink(case, fails, campaign.shrink_seconds)
     seen = found(small) or outcome

@@ -148,7 +148,8 @@ def ir_type(dtype: str):
 
 @dataclass(frozen=True)
 class Case:
-    """`source` defines `kernel` and the functions that it calls; `edits` change its tile IR (`edited_ir.py`)."""
+    """`source` defines `kernel` and the functions that it calls; `edits` change its tile IR (`ir_edits.py`); `original`
+    is what it was rewritten from (`rewrites`), with the first of its arguments."""
 
     seed: int
     source: str
@@ -156,6 +157,7 @@ class Case:
     grid: tuple[int, ...]
     options: dict[str, Any] = field(default_factory=dict)
     edits: tuple[int, ...] = ()
+    original: Case | None = None
 
     def with_(self, **changes: Any) -> Case:
         return replace(self, **changes)

@@ -38,6 +38,7 @@ from deuteron.errors import (
     OutOfResources,
     UsageError,
 )
+from deuteron.interpreter.rules import RULES
 from deuteron.ir.text import print_module
 from tests.fuzz.any_costs import CPU_COSTS, any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
@@ -46,7 +47,7 @@ from tests.fuzz.claims import difference_of_claims
 from tests.fuzz.control_flow import run_by_python
 from tests.fuzz.ir_edits import edited
 from tests.fuzz.jit import difference_of_launches
-from tests.fuzz.oracle import Expected, expect
+from tests.fuzz.oracle import Expected, expect, interpret
 from tests.fuzz.overlapping import difference_of_overlapping
 from tests.fuzz.pages import knows_alignment, launch_on_pages
 from tests.fuzz.triton import triton_source
@@ -90,6 +91,7 @@ PAGES = "pages"
 CLAIMS = "claims"
 JIT = "jit"
 PYTHON = "python"
+ORIGINAL = "original"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -127,7 +129,9 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
         yield _refused_by_both(case, failure) if TRITON in executors and failure.kind == "refused" else failure
         return
     yield Outcome("interpreter", "ok", f"{expected.share:.3f}")
-    for executor in executors:
+    if case.original:
+        yield _compared(ORIGINAL, _difference_of_original(case.original, expected), 0.0)
+    for executor in (executor for executor in executors if executor != ORIGINAL):
         announce(executor)
         try:
             if executor == CLAIMS:
@@ -159,6 +163,13 @@ def _refused_by_both(case: Case, refusal: Outcome) -> Outcome:
 def _allowed(case: Case, module: Any, executor: str, expected: Expected, runs: int) -> Expected:
     """What an executor may give: Triton's passes fold what MLIR leaves undefined as they like."""
     return expect(case, module, runs, has_undefined=True) if executor == TRITON else expected
+
+
+def _difference_of_original(original: Case, expected: Expected) -> str | None:
+    """What a program stores that was rewritten, beside what it stores then; arrays are its first arguments."""
+    arrays = interpret(original, _lower(source_of(original)), RULES)
+    with np.errstate(all="ignore"):
+        return Expected(expected.bounds[: len(arrays)], expected.runs).difference(arrays)
 
 
 def _further(case: Case, source: ASTSource, module: Any, executor: str, runs: int) -> str | None:
@@ -279,6 +290,8 @@ def _emulated(case: Case, source: ASTSource, target: str) -> CompiledKernel:
 def _on_emulator(asynchronous: str, seed: int, kernel: CompiledKernel, grid, values: list[Any]) -> None:
     from deuteron.emulator import EmulatorOptions, run_kernel
 
+    if 0 in grid:  # as launches have it
+        return
     options = EmulatorOptions(asynchronous=asynchronous, seed=seed, print=lambda text: None)
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid, values, options)
 
