@@ -1,5 +1,6 @@
 """Knobs: settings and hooks under Triton's names."""
 
+import gc
 import os
 from types import SimpleNamespace
 
@@ -152,6 +153,23 @@ def test_every_hook_is_called_in_order(kernel):
         ("enter", 6),
         ("exit", (1, 1, 1)),
     ]
+
+
+def test_a_hook_is_called_when_a_kernel_lets_go_of_its_code(kernel):
+    events = []
+    with knobs.runtime.scope():
+        knobs.runtime.kernel_unload_hook = lambda module, function, name, *rest: events.append(name)
+        compiled = kernel.warmup(np.zeros(16, np.int32), 5, BLOCK=16, grid=(1,))
+        compiled.close()
+        assert events == []  # nothing was loaded
+        compiled.load()
+        compiled.close()
+        assert events == ["fill"]
+        compiled.load()
+        kernel.device_caches.clear()
+        del compiled
+        gc.collect()
+        assert events == ["fill"] * 2
 
 
 def test_what_a_compile_hook_is_told(kernel):

@@ -12,6 +12,7 @@ that the kernel takes to be apart, one that is compiled for such is launched ins
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -145,8 +146,15 @@ class CompiledKernel:
 
     def close(self) -> None:
         """Let go of the loaded code; the next launch loads it again."""
+        loaded, before = self.module, knobs.runtime.kernel_unload_hook
+        if loaded is not None and before:
+            before(loaded, loaded, self.name, self.asm, self.hash)
         for name in _IN_MEMORY:
             vars(self).pop(name, None)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self.close()
 
     @property
     def module(self) -> Any:

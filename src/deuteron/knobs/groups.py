@@ -94,7 +94,8 @@ class runtime_knobs(base_knobs):
 
     launch_enter_hook(metadata), launch_exit_hook(metadata): before and after every launch, where `metadata.get()` is a
         dictionary with `name`, `function`, `stream`, and what the kernel's own `launch_metadata` returns.
-    kernel_load_start_hook, kernel_load_end_hook (module, function, name, metadata_group, hash): around loading code.
+    kernel_load_start_hook, kernel_load_end_hook, kernel_unload_hook (module, function, name, metadata_group, hash):
+        around loading code, and before a kernel lets go of it.
     jit_cache_hook, jit_post_compile_hook (key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before and
         after a kernel is compiled, or read from the cache on disk, for new types. Where the first returns something
         true, nothing is compiled and nothing is launched.
@@ -111,6 +112,7 @@ class runtime_knobs(base_knobs):
     launch_exit_hook: Any = None
     kernel_load_start_hook: Any = None
     kernel_load_end_hook: Any = None
+    kernel_unload_hook: Any = None
     jit_cache_hook: Callable[..., Any] | None = None
     jit_post_compile_hook: Callable[..., Any] | None = None
     add_stages_inspection_hook: Callable[..., Any] | None = None
@@ -119,6 +121,7 @@ class runtime_knobs(base_knobs):
         super().__init__()
         self.launch_enter_hook, self.launch_exit_hook = HookChain(), HookChain(reversed=True)
         self.kernel_load_start_hook, self.kernel_load_end_hook = HookChain(), HookChain(reversed=True)
+        self.kernel_unload_hook = HookChain()
         self.jit_cache_hook = self.jit_post_compile_hook = self.add_stages_inspection_hook = None
 
 
