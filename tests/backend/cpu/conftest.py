@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -19,7 +20,7 @@ from lots import drawn
 
 from deuteron.backend.cpu import lowering
 from deuteron.backend.llvm.compile import emit_object, optimise
-from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
@@ -81,22 +82,37 @@ def lower(module, cpu: str = READ_CPU, **options) -> lowering.LoweredKernel:
     return lowering.lower_module(module, "kernel", name, features, CPUOptions(**options))
 
 
-def run_compiled(module, args: Sequence, grid: tuple[int, ...], cpu: str, **options) -> None:
-    """Compile for a CPU and run all programs on this thread, in scratch memory full of NaN."""
+@dataclass(frozen=True)
+class Code:
+    """A compiled kernel in memory."""
+
+    loaded: LoadedObject
+    scratch_bytes: int
+
+    def run(self, args: Sequence, grid: tuple[int, ...]) -> None:
+        """Run all programs on this thread, in scratch memory full of NaN."""
+        signature = ctypes.CFUNCTYPE(
+            None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
+        )
+        scratch = np.full(self.scratch_bytes + ALIGNMENT, 0xFF, np.uint8)
+        held = [_held(arg) for arg in args]
+        addresses = (ctypes.c_void_p * (len(held) + 1))(*map(ctypes.addressof, held), None)
+        sizes = (ctypes.c_uint32 * 3)(*grid, *(1,) * (3 - len(grid)))
+        aligned = -(-scratch.ctypes.data // ALIGNMENT) * ALIGNMENT
+        signature(self.loaded.address("kernel"))(
+            ctypes.addressof(addresses), ctypes.addressof(sizes), 0, int(np.prod(grid)), aligned
+        )
+
+
+def compiled(module, cpu: str, **options) -> Code:
     name, features = resolve_cpu(cpu)
     lowered = lower(module, cpu, **options)
-    loaded = load_object(emit_object(optimise(lowered.llir, name, features), name, features), ["kernel"])
-    signature = ctypes.CFUNCTYPE(
-        None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
-    )
-    scratch = np.full(lowered.scratch_bytes + ALIGNMENT, 0xFF, np.uint8)
-    held = [_held(arg) for arg in args]
-    addresses = (ctypes.c_void_p * (len(held) + 1))(*map(ctypes.addressof, held), None)
-    sizes = (ctypes.c_uint32 * 3)(*grid, *(1,) * (3 - len(grid)))
-    aligned = -(-scratch.ctypes.data // ALIGNMENT) * ALIGNMENT
-    signature(loaded.address("kernel"))(
-        ctypes.addressof(addresses), ctypes.addressof(sizes), 0, int(np.prod(grid)), aligned
-    )
+    obj = emit_object(optimise(lowered.llir, name, features), name, features)
+    return Code(load_object(obj, ["kernel"]), lowered.scratch_bytes)
+
+
+def run_compiled(module, args: Sequence, grid: tuple[int, ...], cpu: str, **options) -> None:
+    compiled(module, cpu, **options).run(args, grid)
 
 
 def _held(arg):
@@ -123,16 +139,21 @@ def check_equal(actual: np.ndarray, expected: np.ndarray, tolerance: float | Non
 @pytest.fixture
 def compare(request: pytest.FixtureRequest):
     """Run a kernel in the interpreter and compiled for CPUs, in `make test` for one of them, by lot; arrays are equal
-    after it. Returns the arrays.
+    after it. Returns the arrays. What a test compares on several data is compiled once.
     """
+    modules, codes = {}, {}
 
     def run(kernel: Callable, args: Sequence, constexprs=None, grid=(1,), cpus=CPUS, tolerance=None) -> list:
-        module = tile_ir(kernel, args, constexprs or {})
+        key = kernel, tuple(map(_type_of, args)), repr(constexprs)
+        if key not in modules:
+            modules[key] = tile_ir(kernel, args, constexprs or {})
         expected = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
-        run_module(module, expected, (*grid, *(1,) * (3 - len(grid))))
+        run_module(modules[key], expected, (*grid, *(1,) * (3 - len(grid))))
         for number, cpu in drawn(request.node, [*enumerate(cpus)]):
             actual = [guarded_copy(a, number % 2 == 0) if isinstance(a, np.ndarray) else a for a in args]
-            run_compiled(module, actual, grid, cpu)
+            if (key, resolve_cpu(cpu)) not in codes:
+                codes[key, resolve_cpu(cpu)] = compiled(modules[key], cpu)
+            codes[key, resolve_cpu(cpu)].run(actual, grid)
             for one, other in zip(actual, expected, strict=True):
                 if isinstance(one, np.ndarray):
                     check_equal(one, other, tolerance)
