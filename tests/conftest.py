@@ -195,7 +195,7 @@ def lasting_environment(request: pytest.FixtureRequest):
 
 def _variables() -> dict[str, str]:
     """Those that Deuteron reads."""
-    return {name: text for name, text in os.environ.items() if name.startswith(("DEUTERON_", "TRITON_"))}
+    return {name: os.environ[name] for name in os.environ if name.startswith(("DEUTERON_", "TRITON_"))}
 
 
 @pytest.fixture(autouse=True)
