@@ -68,10 +68,16 @@ def test_a_long_text_that_fills_the_registers_is_emitted_without_first(monkeypat
         return emit_ptx(*args, strength_reduction)
 
     monkeypatch.setattr(nvptx, "emit_ptx", recorded)
-    monkeypatch.setattr(loop_variables, "LONG", 0)
+    monkeypatch.setattr(nvptx, "LONG", 0)
     monkeypatch.setattr(loop_variables, "CROWDED", (live_registers(plain) - less) / USUAL_REGISTERS)
     assert emit_ptx_to_fit(llir_of(2), H100) == plain
     assert made == emissions
+
+
+def test_a_long_text_becomes_the_same_code(monkeypatch):
+    usual = [emitted(2, choice) for choice in (True, False)]
+    monkeypatch.setattr(nvptx, "LONG", 0)
+    assert [emitted(2, choice) for choice in (True, False)] == usual
 
 
 def test_strength_reduction_is_left_out_of_one_emission_only():

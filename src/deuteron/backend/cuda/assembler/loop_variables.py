@@ -28,8 +28,6 @@ MANY = 10
 # Registers less at once. Of those 20 kernels, 16 have 7 to 122 less, and 0.73 to 1.004 of the instructions, counted
 # ten times in loops; the others none, and up to 1.06.
 LEAST_SAVED = 4
-# Lines of LLVM IR; of those that `benchmarks/gpu` measures none has as many.
-LONG = 20_000
 # Times the registers of a thread that live at once without. Five kernels of linear attention with more had 6 to 27 less
 # than with it; one with 1.73 times as many, whose loops hold few addresses, had 27 more, and 2.6 % more instructions.
 CROWDED = 7 / 4
@@ -38,10 +36,10 @@ _WORD_BITS = 32
 
 
 def emit_ptx_to_fit(llir: str, architecture: Architecture) -> str:
-    from deuteron.backend.llvm.nvptx import emit_ptx  # heavy
+    from deuteron.backend.llvm.nvptx import emit_ptx, is_long  # heavy
 
     emit = partial(emit_ptx, llir, architecture.name, architecture.ptx_version)
-    plain = emit(strength_reduction=False) if llir.count("\n") > LONG else None
+    plain = emit(strength_reduction=False) if is_long(llir) else None
     if plain and live_registers(plain) > CROWDED * USUAL_REGISTERS:
         return plain
     ptx = emit()
