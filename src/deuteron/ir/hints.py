@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import gcd
+from typing import TypeVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
@@ -19,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.types import i32, shape_of, tile
 
+OpT = TypeVar("OpT", bound=Operation)
 DIVISIBILITY, CONTIGUITY, CONSTANCY = "tt.divisibility", "tt.contiguity", "tt.constancy"
 HINTS = (DIVISIBILITY, CONTIGUITY, CONSTANCY)
 
@@ -39,6 +41,16 @@ def check_promises(op: Operation) -> None:
 
 def promise(op: Operation, name: str, numbers: Sequence[int]) -> None:
     op.attributes[name] = _attribute(numbers)
+
+
+def has_promises(op: Operation) -> bool:
+    return any(name in op.attributes for name in HINTS)
+
+
+def promising_as(op: Operation, other: OpT) -> OpT:
+    """An op that makes the same value in another way, with what is promised of that."""
+    other.attributes |= {name: op.attributes[name] for name in HINTS if name in op.attributes}
+    return other
 
 
 def hints_of_part(op: Operation, axis: int, extent: int) -> dict[str, Attribute]:

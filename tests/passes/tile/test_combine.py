@@ -174,6 +174,20 @@ def test_constant_offsets_are_added_unless_they_overflow(check, first, second, i
     )
 
 
+def test_a_pointer_of_which_something_is_promised_stays(check):
+    check(
+        [Combine()],
+        "%p: !tt.ptr<f32>, %i: i64, %j: i64, %k: i64",
+        """
+        // CHECK: %[[Q:.*]] = "tt.addptr"(%p, %{{.*}}) {tt.divisibility = dense<16> : tensor<1xi32>}
+        // CHECK: "tt.addptr"(%[[Q]], %k)
+        %o = "tt.addptr"(%p, %i) : (!tt.ptr<f32>, i64) -> !tt.ptr<f32>
+        %q = "tt.addptr"(%o, %j) {tt.divisibility = dense<16> : tensor<1xi32>} : (!tt.ptr<f32>, i64) -> !tt.ptr<f32>
+        %r = "tt.addptr"(%q, %k) : (!tt.ptr<f32>, i64) -> !tt.ptr<f32>
+        use %r : !tt.ptr<f32>""",
+    )
+
+
 @pytest.mark.parametrize(("type", "op"), [("i64", "arith.addi"), ("i32", '"tt.addptr"(%q, %j)')])
 def test_only_wide_scalar_offsets_are_added(check, type, op):
     check(

@@ -64,3 +64,17 @@ def test_a_descriptor_from_elsewhere_is_refused(parse_kernel):
     module = parse_kernel("%d: !tt.tensordesc<16x32xf16>, %i: i32, %j: i32", LOAD)
     with pytest.raises(CompilationError, match="is not made by tt.make_tensor_descriptor in this function"):
         RewriteDescriptorsToPointers().apply(None, module)
+
+
+def test_what_tma_asks_of_base_and_strides_is_promised_where_there_is_tma(check):
+    """Also of rows that are as long as they are far apart, so that 16 bytes of them are inside or outside."""
+    make = f"""
+        %elsewhere = "tt.addptr"(%p, %i) : (!tt.ptr<f16>, i32) -> !tt.ptr<f16>
+        %apart = "arith.extsi"(%n) : (i32) -> i64{ZERO}""".replace("(%p, %m, %n, %s,", "(%elsewhere, %m, %n, %apart,")
+    checks = """
+        // CHECK: "arith.maxsi"(%n, {{.*}}) {tt.divisibility = dense<8> : tensor<1xi32>}
+        // CHECK: "tt.addptr"(%elsewhere, {{.*}}) {tt.divisibility = dense<16> : tensor<1xi32>}
+        // CHECK: "arith.muli"({{.*}}) {{.*}}{tt.divisibility = dense<8> : tensor<1xi32>}"""
+    check([RewriteDescriptorsToPointers(tma_bytes=1 << 17)], PARAMETERS, f"{checks}{make}{LOAD}\nuse %i : i32")
+    none = "// CHECK-NOT: tt.divisibility"
+    check([RewriteDescriptorsToPointers()], PARAMETERS, f"{none}{make}{LOAD}\nuse %i : i32")

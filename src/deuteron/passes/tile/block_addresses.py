@@ -16,27 +16,46 @@ from xdsl.ir import Attribute, SSAValue
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.hints import DIVISIBILITY, promise
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
-from deuteron.ir.types import bit_width_of, element_type_of, f32, i32, i64, shape_of, tile
+from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, f32, i32, i64, shape_of, tile
 
 Shape = Sequence[int]
+ALIGNED_BYTES = 16  # of which bases and strides of descriptors are multiples
 _LIMIT = 2**31
 
 
 def block_pointers(
-    b: Builder, base: SSAValue, offsets: Sequence[SSAValue], strides: Sequence[SSAValue], shape: Shape
+    b: Builder,
+    base: SSAValue,
+    offsets: Sequence[SSAValue],
+    strides: Sequence[SSAValue],
+    shape: Shape,
+    is_aligned: bool = False,
 ) -> SSAValue:
-    """The pointers of a block, a tile of that shape."""
-    pointer = base
-    for offset, stride in zip(offsets, strides, strict=True):
+    """The pointers of a block, a tile of that shape. `is_aligned`: the base and strides but the last are promised to be
+    multiples of 16 bytes.
+    """
+    pointer, aligned = base, len(strides) - 1 if is_aligned else 0
+    for axis, (offset, stride) in enumerate(zip(offsets, strides, strict=True)):
         pointer = b.value(AddPtrOp(pointer, b.value(arith.MuliOp(widened(b, offset), stride))))
+        if axis < aligned:
+            promise(pointer.owner, DIVISIBILITY, [ALIGNED_BYTES])
     pointers = b.value(SplatOp(pointer, shape))
     for axis, stride in enumerate(strides):
         if shape[axis] > 1:
-            pointers = b.value(AddPtrOp(pointers, _along(b, _steps(b, stride, shape[axis]), axis, shape)))
+            steps = _steps(b, stride, shape[axis])
+            if axis < aligned:
+                promise(steps.owner, DIVISIBILITY, [num_aligned(base.type)])
+            pointers = b.value(AddPtrOp(pointers, _along(b, steps, axis, shape)))
     return pointers
+
+
+def num_aligned(pointer: Attribute) -> int:
+    """How many elements of what a pointer points to have 16 bytes."""
+    return ALIGNED_BYTES // byte_width_of(element_type_of(pointer).pointee)
 
 
 def widened(b: Builder, value: SSAValue) -> SSAValue:

@@ -24,6 +24,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.ir.arith import CmpFOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtUIOp, SIToFPOp
+from deuteron.ir.hints import has_promises, promising_as
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
@@ -107,10 +108,10 @@ def combine_addptr(op: AddPtrOp) -> SSAValue | None:
     scalar = _scalar_everywhere(builder, op.offset)
     if scalar is not None and isinstance(pointer, SplatOp):
         return builder.value(SplatOp(builder.value(AddPtrOp(pointer.src, scalar)), shape_of(op.result.type)))
-    if not isinstance(pointer, AddPtrOp) or pointer.offset.type != op.offset.type:
-        return None
+    if not isinstance(pointer, AddPtrOp) or pointer.offset.type != op.offset.type or has_promises(pointer):
+        return None  # a promise is of the pointer in between
     total = _sum(builder, pointer.offset, op.offset)
-    return builder.value(AddPtrOp(pointer.ptr, total)) if total is not None else None
+    return builder.value(promising_as(op, AddPtrOp(pointer.ptr, total))) if total is not None else None
 
 
 def _scalar_everywhere(builder: Builder, value: SSAValue) -> SSAValue | None:

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
@@ -24,6 +24,8 @@ from deuteron.analysis.addresses.tma_accesses import tma_obstacles
 from deuteron.errors import CompilationError
 from deuteron.ir.around import ops_around
 from deuteron.ir.builder import Builder
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.hints import DIVISIBILITY, promise
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
@@ -50,6 +52,7 @@ from deuteron.passes.tile.block_addresses import (
     at_least_0,
     block_mask,
     block_pointers,
+    num_aligned,
     padding_of,
     row_mask,
     row_pointers,
@@ -70,7 +73,7 @@ class RewriteDescriptorsToPointers(ModulePass):
             obstacle = obstacles.get(access)
             if obstacle is None and access in obstacles:
                 continue
-            rewritten = rewrite_access(access)
+            rewritten = rewrite_access(access, is_aligned=self.tma_bytes > 0)
             if obstacle is not None:
                 remark(rewritten, Kind.NO_TMA, obstacle)
         for made in nested_ops(op, MakeTensorDescriptorOp):
@@ -90,19 +93,23 @@ def _is_in_branch(op: Operation) -> bool:
     return any(isinstance(around, scf.IfOp) for around in ops_around(op))
 
 
-def rewrite_access(op: BlockAccess | RowAccess) -> Operation:
-    """Replace an access through a descriptor by one through pointers, which is returned."""
+def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> Operation:
+    """Replace an access through a descriptor by one through pointers, which is returned. `is_aligned`: what TMA asks of
+    base and strides, which launches look at, is promised.
+    """
     try:
         made = descriptor_of(op)
     except VerifyException as error:
         raise CompilationError(f"{error}. Make it where it is used.", *from_attribute(op.location)) from error
     b, shape = Builder.before(op), shape_of(op.desc.type.tile)
     sizes = [at_least_0(b, size) for size in made.shape]
+    if is_aligned and any(_widened(made.shape[-1]) is _widened(stride) for stride in made.strides[:-1]):
+        _promise_aligned(sizes[-1], made.base.type)
     if isinstance(op, RowAccess):
         pointers = row_pointers(b, made.base, op.x_offsets, op.y_offset, made.strides, shape[1])
         mask = row_mask(b, op.x_offsets, op.y_offset, sizes, shape[1])
     else:
-        pointers = block_pointers(b, made.base, op.indices, made.strides, shape)
+        pointers = block_pointers(b, made.base, op.indices, made.strides, shape, is_aligned)
         mask = block_mask(b, op.indices, dict(enumerate(sizes)), shape)
     if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
         other = padding_of(b, op.result.type, made.pads_with_nan) if mask is not None else None
@@ -117,3 +124,14 @@ def rewrite_access(op: BlockAccess | RowAccess) -> Operation:
         new = b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
     erase(op)
     return new
+
+
+def _widened(value: SSAValue) -> SSAValue:
+    """What was widened, if anything was."""
+    return value.owner.operands[0] if isinstance(value.owner, ExtSIOp) else value
+
+
+def _promise_aligned(size: SSAValue, base: Attribute) -> None:
+    """A row that is as long as it is far from the next has whole chunks of 16 bytes."""
+    if isinstance(size.owner, arith.MaxSIOp):
+        promise(size.owner, DIVISIBILITY, [num_aligned(base)])

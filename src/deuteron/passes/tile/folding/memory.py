@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.hints import has_promises
 from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
 from deuteron.ir.types import i32
@@ -23,7 +24,7 @@ Folded = Sequence[SSAValue] | None
 
 @FOLDS.on(AddPtrOp)
 def fold_addptr(op: AddPtrOp) -> Folded:
-    return [op.ptr] if constant_value(op.offset) == 0 else None
+    return [op.ptr] if constant_value(op.offset) == 0 and not has_promises(op) else None
 
 
 @FOLDS.on(LoadOp)
