@@ -33,6 +33,7 @@ def cases(is_small: bool = False) -> Iterator[Case]:
     yield _vector_matrix(*(70, 50, 64) if small else (16384, 8192, 1024))
     yield _row_statistics(*(32, 32, 64) if small else (8192, 4096, 2048))
     yield _dots_3d(*(8, 16) if small else (65536, 32))
+    yield _grouped((3, 0, 40, 17), 24, 40) if small else _grouped((200, 0, 513, 64, 1000, 3, 2048, 77) * 2, 2056, 1544)
 
 
 def _gemm(
@@ -193,4 +194,28 @@ def _dots_3d(batches: int, n: int) -> Case:
         grid=lambda meta: (batches // meta["B"],),
         make=make,
         num_bytes=6 * batches * n * n,
+    )
+
+
+def _grouped(sizes: tuple[int, ...], n: int, k: int) -> Case:
+    m, num_groups = sum(sizes), len(sizes)
+
+    def make() -> Problem:
+        import torch  # deferred: --precompile needs none
+
+        x, w, out = random(m, k), random(num_groups, n, k), empty(m, n)
+        starts = torch.tensor([0, *sizes]).cumsum(0).to(torch.int32)
+        parts = [rows.double() @ weights.double().T for rows, weights in zip(x.split(sizes), w, strict=True)]
+        return Problem((x, w, out, starts), (Output(out, torch.cat(parts), 5e-3),))
+
+    tiles = ((64, 128, 64, 4), (128, 128, 64, 8), (64, 64, 32, 4)) if m > 100 else ((32, 32, 32, 4),)
+    return _case(
+        f"grouped descriptors {m}x{n}x{k}",
+        kernel="grouped_descriptors",
+        parameters=("*bf16", "*bf16", "*bf16", "*i32", num_groups, n, k),
+        configs=tuple(config(w, 3, BLOCK_M=bm, BLOCK_N=bn, BLOCK_K=bk, NUM_PROGRAMS=132) for bm, bn, bk, w in tiles),
+        grid=lambda meta: (meta["NUM_PROGRAMS"],),
+        make=make,
+        num_bytes=2 * (m * k + num_groups * n * k + m * n),
+        operations=2 * m * n * k,
     )

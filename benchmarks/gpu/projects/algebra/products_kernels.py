@@ -162,3 +162,40 @@ def batched_dot_3d(a_ptr, b_ptr, out_ptr, B: tl.constexpr, N: tl.constexpr):
     offsets = batch[:, None, None] * N * N + i[None, :, None] * N + i[None, None, :]
     out = tl.dot(tl.load(a_ptr + offsets), tl.load(b_ptr + offsets))
     tl.store(out_ptr + offsets, out.to(out_ptr.dtype.element_ty))
+
+
+@triton.jit
+def grouped_descriptors(
+    x_ptr,
+    w_ptr,
+    out_ptr,
+    starts_ptr,
+    G,
+    N,
+    K,
+    NUM_PROGRAMS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Rows of each group times weights of its own, w [G, N, K]; descriptors begin where the groups do."""
+    tile = tl.program_id(0)
+    done = 0
+    num_columns = tl.cdiv(N, BLOCK_N)
+    for g in range(G):
+        start = tl.load(starts_ptr + g)
+        m = tl.load(starts_ptr + g + 1) - start
+        num_rows = tl.cdiv(m, BLOCK_M)
+        if m > 0:
+            x = tl.make_tensor_descriptor(x_ptr + start.to(tl.int64) * K, [m, K], [K, 1], [BLOCK_M, BLOCK_K])
+            w = tl.make_tensor_descriptor(w_ptr + g.to(tl.int64) * N * K, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
+            out = tl.make_tensor_descriptor(out_ptr + start.to(tl.int64) * N, [m, N], [N, 1], [BLOCK_M, BLOCK_N])
+            while tile >= done and tile < done + num_rows * num_columns:
+                row = (tile - done) % num_rows * BLOCK_M
+                column = (tile - done) // num_rows * BLOCK_N
+                acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+                for k in range(0, K, BLOCK_K):
+                    acc = tl.dot(x.load([row, k]), w.load([column, k]).T, acc)
+                out.store([row, column], acc.to(tl.bfloat16))
+                tile += NUM_PROGRAMS
+        done += num_rows * num_columns

@@ -16,6 +16,7 @@ def cases(is_small: bool = False) -> Iterator[Case]:
     yield _argsort(*(8, 32) if small else (65536, 256))
     yield _cumulative_max(*(5, 100, 128) if small else (16384, 2048, 2048))
     yield _segmented_scan(*(5, 100, 128) if small else (16384, 4096, 4096))
+    yield _segmented_scan(*(5, 101, 128) if small else (16384, 2001, 2048))
     yield _radix_counts(3000 if small else 2**26)
 
 
