@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.fuzz import triton
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.case import Case
+from tests.fuzz.columns import columns
 from tests.fuzz.control_flow import control_flow
 from tests.fuzz.edited_programs import edit
 from tests.fuzz.generator import generate
@@ -40,6 +41,7 @@ def main() -> int:
     parser.add_argument("--mutants", action="store_true", help="of real kernels, instead of programs made from nothing")
     parser.add_argument("--control-flow", action="store_true", help="programs of Python's statements, for `python` too")
     parser.add_argument("--edited-ir", action="store_true", help="programs whose tile IR is changed by edits")
+    parser.add_argument("--columns", action="store_true", help="programs of a column each, which the CPU runs in step")
     parser.add_argument("--rewritten", action="store_true", help="programs and mutants, written another way")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
@@ -75,6 +77,8 @@ def _maker(given: argparse.Namespace, executors: Sequence[str]) -> Callable[[int
     if given.edited_ir:
         return edit
     families = tuple(filter(None, given.families.split(",")))
+    if given.columns:
+        return columns
     if given.rewritten:
         return partial(rewrite, families=families)
     if given.mutants:
