@@ -139,3 +139,19 @@ def test_backends():
     assert make_backend(Target("cuda", 90)).parse_options({}).num_warps == 4
     with pytest.raises(UsageError, match="does not compile for 'hip'"):
         make_backend(Target("hip", "gfx942"))
+
+
+def test_a_program_may_put_its_own_function_in_front_of_a_kernels(monkeypatch):
+    seen, made = [], CompiledKernel.__init__
+
+    def watched(self, src, metadata_group, hash):
+        seen.append((src.name, [name for name in metadata_group if name.endswith(".json")]))
+        made(self, src, metadata_group, hash)
+
+    monkeypatch.setattr(CompiledKernel, "__init__", watched)
+    assert compiled().asm["ttir"] and seen == [("double", [])]
+
+
+def test_no_kernel_is_made_of_files():
+    with pytest.raises(UsageError, match="not of the files of a cache"):
+        CompiledKernel(None, {"add.json": "add.json", "add.cubin": "add.cubin"}, "key")

@@ -25,7 +25,7 @@ from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler.cache import Entry
 from deuteron.compiler.inspection import InspectedStages, with_inspection
 from deuteron.compiler.kept import KeptKernel
-from deuteron.compiler.kernel import CompiledKernel, StageTexts
+from deuteron.compiler.kernel import CompiledKernel, MetadataGroup
 from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, find_stage
@@ -304,7 +304,7 @@ def _kernel(
         for stage in backend.stages
         if stage.on_demand and stage.input in entry.texts
     }
-    return CompiledKernel(source, metadata, StageTexts(entry.texts, on_demand), key, backend, is_cached)
+    return CompiledKernel(source, MetadataGroup(entry.texts, on_demand, metadata, backend, is_cached), key)
 
 
 def _text_on_demand(backend: Backend, stage: Stage, input_text: str | bytes, unit: Unit) -> str | bytes:

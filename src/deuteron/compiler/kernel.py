@@ -26,7 +26,7 @@ from deuteron.backend.tensor_descriptor import flatten
 from deuteron.cached_property import cached_property
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
-from deuteron.errors import LaunchError, counted
+from deuteron.errors import LaunchError, UsageError, counted
 from deuteron.forking import undivided
 from deuteron.knobs.hooks import LazyDict
 
@@ -65,6 +65,23 @@ class StageTexts(Mapping[str, str | bytes]):
         return f"StageTexts({', '.join(self)})"
 
 
+class MetadataGroup(StageTexts):
+    """What a compile made: the texts, and what is known of them. Its name is that of what Triton makes a kernel of."""
+
+    def __init__(
+        self,
+        texts: dict[str, str | bytes],
+        on_demand: dict[str, Callable[[], str | bytes]],
+        metadata: KernelMetadata,
+        backend: Backend,
+        is_cached: bool,
+    ):
+        super().__init__(texts, on_demand)
+        self.metadata = metadata
+        self.backend = backend
+        self.is_cached = is_cached
+
+
 # Attributes of a kernel that only its process has.
 _IN_MEMORY = ("launch", "_run", "_overlapping", "_of_many")
 
@@ -79,21 +96,16 @@ class CompiledKernel:
     launch_enter_hook: Callable[[Any], None] | None = None
     launch_exit_hook: Callable[[Any], None] | None = None
 
-    def __init__(
-        self,
-        src: ASTSource | IRSource,
-        metadata: KernelMetadata,
-        asm: StageTexts,
-        hash: str,
-        backend: Backend,
-        is_cached: bool,
-    ):
+    def __init__(self, src: ASTSource | IRSource, metadata_group: MetadataGroup, hash: str):
+        """The parameters are Triton's, for programs that put a function of their own in front of this one."""
+        if not isinstance(metadata_group, MetadataGroup):
+            raise UsageError("a CompiledKernel is made by compile(source or file), not of the files of a cache")
         self.src = src
-        self.metadata = metadata
-        self.asm = asm
+        self.metadata = metadata_group.metadata
+        self.asm = metadata_group
         self.hash = hash
-        self.is_cached = is_cached
-        self._backend = backend
+        self.is_cached = metadata_group.is_cached
+        self._backend = metadata_group.backend
 
     def __repr__(self) -> str:
         return f"CompiledKernel({self.name}, {self.metadata.target}, {self.hash[:8]})"
