@@ -1,7 +1,7 @@
 """What is true of a CPU, as its compiler has found it out.
 
 CPU(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-    converts_half=True, rounds=True, fuses=True, exchanges_wide=True, masks_narrow=False)
+    converts_half=True, rounds=True, fuses=True, exchanges_wide=True, masks_narrow=False, gathers_fast=False)
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class CPU:
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
     `fuses`: x * y + z, rounded once. `exchanges_wide`: compares and exchanges 16 bytes.
-    `masks_narrow`: moves of 8 and 16 bits under a mask.
+    `masks_narrow`: moves of 8 and 16 bits under a mask. `gathers_fast`: of words, faster than finding out whether these
+    lie close together.
     `cache_bytes`: of the last cache. `second_cache_bytes`: of that of one core.
     """
 
@@ -33,6 +34,7 @@ class CPU:
     fuses: bool
     exchanges_wide: bool
     masks_narrow: bool
+    gathers_fast: bool
     cache_bytes: int = USUAL_CACHE
     second_cache_bytes: int = USUAL_SECOND_CACHE
 

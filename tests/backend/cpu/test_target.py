@@ -40,3 +40,10 @@ def test_no_more_of_a_cache_counts_than_is_usual():
     assert 0 < cpu_target(*resolve_cpu("native")).cache_bytes <= USUAL_CACHE
     assert cpu_target(*resolve_cpu("x86-64-v3")).second_cache_bytes == USUAL_SECOND_CACHE
     assert 0 < cpu_target(*resolve_cpu("native")).second_cache_bytes <= MOST_SECOND_CACHE
+
+
+@pytest.mark.parametrize(
+    ("arch", "are_fast"), [("x86-64-v4", False), ("znver4", False), ("sapphirerapids", True), ("x86-64-v3", False)]
+)
+def test_processors_that_gather_fast(arch, are_fast):
+    assert cpu_target(*resolve_cpu(arch)).gathers_fast == are_fast

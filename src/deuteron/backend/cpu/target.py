@@ -16,6 +16,7 @@ from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
 from deuteron.machine.cpu import CPU, USUAL_CACHE, USUAL_SECOND_CACHE
 
 MOST_SECOND_CACHE = 2 << 20  # of one core; what is larger several share
+_ANY_PROCESSOR = ("x86-64", "generic")
 
 
 @cache
@@ -23,8 +24,23 @@ def cpu_target(cpu: str, features: str) -> CPU:
     """The target of a CPU as `resolve_cpu` gives it."""
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
-    has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1)]
+    has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1), bits >= 512 and _gathers_fast(cpu, features)]
     return CPU(cpu, features, bits, registers, *has, *_cache_bytes(cpu, features))
+
+
+def _gathers_fast(cpu: str, features: str) -> bool:
+    """Whether LLVM gathers on a processor without its AVX-512, for which it asks how fast that is; not on this machine
+    where Linux says that its processor does so more slowly for safety, nor on a processor that is not known.
+    """
+    if cpu.startswith(_ANY_PROCESSOR) or "gather" not in emit_assembly(_GATHER_PROBE, cpu, f"{features},-avx512f", 1):
+        return False
+    return (cpu, features) != resolve_cpu("native") or not _is_mitigated("gather_data_sampling")
+
+
+def _is_mitigated(vulnerability: str) -> bool:
+    """Whether Linux says that this machine's processor avoids something."""
+    says = Path("/sys/devices/system/cpu/vulnerabilities") / vulnerability
+    return says.is_file() and says.read_text().startswith("Mitigation")
 
 
 def _cache_bytes(cpu: str, features: str) -> tuple[int, int]:
@@ -105,6 +121,16 @@ declare <32 x i16> @llvm.masked.load.v32i16.p0(ptr, i32, <32 x i1>, <32 x i16>)
 define void @probe(ptr %p, ptr %q, <32 x i1> %mask) {
   %x = call <32 x i16> @llvm.masked.load.v32i16.p0(ptr %p, i32 2, <32 x i1> %mask, <32 x i16> zeroinitializer)
   store <32 x i16> %x, ptr %q, align 2
+  ret void
+}
+"""
+
+_GATHER_PROBE = """
+declare <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr>, i32, <8 x i1>, <8 x float>)
+define void @probe(ptr %p, <8 x i32> %at, <8 x i1> %mask) {
+  %places = getelementptr float, ptr %p, <8 x i32> %at
+  %x = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> %places, i32 4, <8 x i1> %mask, <8 x float> undef)
+  store <8 x float> %x, ptr %p
   ret void
 }
 """

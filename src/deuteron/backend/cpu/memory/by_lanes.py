@@ -12,7 +12,7 @@ from deuteron.backend.llvm.types import Value, const, vector
 
 
 def gather(access: Access, pointer: Fragment, mask: Value) -> Value:
-    if isinstance(pointer, Affine) or not has_shuffles(access):
+    if isinstance(pointer, Affine) or access.has_fast_gathers or not has_shuffles(access):
         return _gather(access, pointer, mask)
     return gather_close(access.b, pointer.value, mask, access.type, lambda: _gather(access, pointer, mask))
 

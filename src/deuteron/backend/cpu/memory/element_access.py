@@ -53,6 +53,11 @@ class Access:
         return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 512
 
     @property
+    def has_fast_gathers(self) -> bool:
+        """Whether that takes less time than finding out whether they lie close together."""
+        return self.has_gathers and self.ctx.target.gathers_fast
+
+    @property
     def has_gathers_of_words(self) -> bool:
         """Whether elements are narrow, and the words that hold so many of them are gathered by few instructions."""
         return self.ctx.target.vector_bits >= 512 and self.lanes > 1
