@@ -24,7 +24,7 @@ def test_a_seed_gives_one_program():
     assert case.original and case.source != case.original.source
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(11)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_give_back_what_they_are_given(dtype):
     calls = [f"tl.store(out + {64 * n} + i, {name}(v, two, scratch))" for n, name in enumerate(FUNCTIONS)]
