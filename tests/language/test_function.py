@@ -166,7 +166,8 @@ def test_key_changes_with_a_function_of_the_language_of_which_no_source_is_read(
     monkeypatch.setattr(source_functions, "read_source", lambda fn, lines: read.append(fn) or read_source(fn, lines))
     text = "f, held = {0}, ({0},)\n@jit\ndef kernel(x): return {1}(x, x)\n"
     for name in ("f", "held[0]"):
-        assert key(text.format("tl.minimum", name)) != key(text.format("tl.maximum", name))
+        for where in ("tl", "tl.math", "tl.libdevice"):
+            assert key(text.format(f"{where}.fma", name)) != key(text.format(f"{where}.abs", name))
     assert {fn.__name__ for fn in read} == {"kernel"}
 
 
@@ -185,7 +186,9 @@ def test_key_says_of_functions_of_the_library_their_names(key, monkeypatch):
 
 
 def test_functions_of_the_library_have_names_of_their_own():
-    found = {id(each): each for namespace in (tl, tl.math, tl.standard) for each in vars(namespace).values()}
+    found = {
+        id(each): each for namespace in (tl, tl.math, tl.standard, tl.libdevice) for each in vars(namespace).values()
+    }
     kinds = (Builtin, source_functions.SourceFunction)
     names = [(each.__module__, each.__qualname__) for each in found.values() if isinstance(each, kinds)]
     assert len(set(names)) == len(names) > 100

@@ -329,7 +329,7 @@ def _texts(fn: SourceFunction, value: Any, callees: Sequence[SourceFunction]) ->
     """What the key of `fn` says of a value that it uses: where functions are, and data."""
     yield from map(_place, callees)
     if isinstance(value, Builtin):
-        yield _name(value.__wrapped__)
+        yield _name(inspect.unwrap(value))
     elif is_kernel_class(value):
         yield value.text()
     elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
