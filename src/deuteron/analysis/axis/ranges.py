@@ -15,6 +15,8 @@ CPU, there may be as many as along the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import gcd
+from operator import add
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
@@ -131,6 +133,8 @@ class _Ranges:
             return op.end.value.data - 1 if op.start.value.data >= 0 else None
         if isinstance(op, ClusterCTARankOp):
             return MOST_CTAS - 1
+        if isinstance(op, arith.AddiOp) and AHEAD in op.attributes:
+            return self._of_ahead(op)
         rule = _RULES.get(type(op))
         return rule(op, [self._known[operand] for operand in op.operands]) if rule is not None else None
 
@@ -139,11 +143,26 @@ class _Ranges:
         loop = counting_loop(value)
         if loop is None:
             return self._of_carried(value) if value.index else None  # by a step that is not known
-        begin, step = constant_value(loop.lb), constant_value(loop.step)
         if self._known[loop.lb] is None and not is_empty_below_zero(loop, self._is_natural):
             return None
-        last = max(min(map(self._bound, minimum_of(loop.ub))) - 1, 0)
+        return self._last_index(loop, constant_value(loop.step))
+
+    def _last_index(self, loop: scf.ForOp, step: int) -> int:
+        """The largest number below the end of a loop that is some steps from where it begins."""
+        begin, last = constant_value(loop.lb), max(min(map(self._bound, minimum_of(loop.ub))) - 1, 0)
         return last if begin is None else max(last - (last - begin) % step, 0)
+
+    def _of_ahead(self, op: arith.AddiOp) -> int | None:
+        """Of an index of a loop some iterations ahead, which is below the end, or is not read. Two iterations may have
+        become one since, whose indices are twice as far apart (alternate_registers.py).
+        """
+        index, leads = op.lhs, [op.rhs]
+        while not isinstance(index, BlockArgument) and AHEAD in index.owner.attributes:
+            index, leads = index.owner.lhs, [*leads, index.owner.rhs]
+        loop = counting_loop(index) if isinstance(index, BlockArgument) else None
+        if self._known[op.lhs] is None or loop is None:
+            return None
+        return self._last_index(loop, gcd(constant_value(loop.step), *(constant_value(lead) or 1 for lead in leads)))
 
     def _is_natural(self, value: SSAValue) -> bool:
         return self._known[value] is not None
@@ -203,13 +222,6 @@ def _of_all(combine: Callable[..., int]) -> _Rule:
     return lambda op, operands: None if None in operands else combine(*operands)
 
 
-def _sum(op: Operation, operands: list[int | None]) -> int | None:
-    """That of an iteration ahead is an index of the loop, or is not read."""
-    if None in operands:
-        return None
-    return operands[0] if AHEAD in op.attributes else sum(operands)
-
-
 def _remainder(op: Operation, operands: list[int | None]) -> int | None:
     """It has the sign of the dividend; x % 0 is x. Of unsigned numbers -5 is a large one, below which all else is."""
     dividend, number = operands[0], constant_value(op.operands[1]) or 0
@@ -240,7 +252,7 @@ def _common_bits(op: Operation, operands: list[int | None]) -> int | None:
 
 _same = _of_all(lambda source: source)
 _RULES: dict[type[Operation], _Rule] = {
-    arith.AddiOp: _sum,
+    arith.AddiOp: _of_all(add),
     arith.MuliOp: _of_all(lambda lhs, rhs: lhs * rhs),
     arith.AndIOp: _common_bits,
     arith.MinSIOp: _of_all(min),

@@ -113,3 +113,24 @@ def at_the_end(x, o, first, n, STEP: tl.constexpr, N: tl.constexpr):
     for k in tl.range(first, n, STEP, loop_unroll_factor=1):
         total += tl.load(x + (k - first) * N + i)
     tl.store(o + i, total)
+
+
+@pytest.mark.parametrize("first", [2**31 - 302, 2**31 - 402])
+def test_numbers_beyond_the_largest_in_the_second_of_two_iterations_alone(first):
+    """A remainder of what is negative there has its sign."""
+    x, o = np.zeros(8 * 16, np.int32), np.full(16, 9, np.int32)
+    emulate(far_remainders, x, o, FIRST=first, END=2**31 - 1, num_warps=1)
+    numbers = np.arange(first, 2**31 - 1, 100)[:, None] + np.arange(16)
+    expected = np.zeros(16, np.int64)
+    for row in numbers.astype(np.int32).astype(np.int64):
+        expected = expected * 8 + np.fmod(row, 7)
+    np.testing.assert_array_equal(o, expected)
+
+
+@deuteron.jit
+def far_remainders(x, o, FIRST: tl.constexpr, END: tl.constexpr):
+    i = tl.arange(0, 16)
+    total = tl.zeros((16,), tl.int32)
+    for k in tl.range(FIRST, END, 100, flatten=True):
+        total = total * 8 + (k + i) % 7 + tl.load(x + (k - FIRST) // 100 * 16 + i)
+    tl.store(o + i, total)

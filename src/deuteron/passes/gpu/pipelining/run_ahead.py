@@ -177,11 +177,19 @@ def _comes(b: Builder, index: SSAValue, end: SSAValue) -> SSAValue | None:
 def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tuple[SSAValue, SSAValue]:
     """The iteration that many later, and whether it comes; what does not change is computed before the loop."""
     iteration = loop.body.block.args[0]
-    lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
+    lead = _lead(b, loop, distance)
     runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead, distance), "slt"))
     later = arith.AddiOp(iteration, lead)
     later.attributes[AHEAD] = UnitAttr()
     return inside.value(later), runs
+
+
+def _lead(b: Builder, loop: scf.ForOp, distance: int) -> SSAValue:
+    """How far the iteration that many later is. A number where that is known and no overflow: `ranges` asks for it."""
+    step, type = constant_value(loop.step), loop.step.type
+    if step is not None and 0 <= step * distance < 1 << bit_width_of(type) - 1:
+        return b.constant(step * distance, type)
+    return b.value(arith.MuliOp(loop.step, b.constant(distance, type)))
 
 
 def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> SSAValue:
