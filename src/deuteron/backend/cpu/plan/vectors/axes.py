@@ -175,12 +175,14 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
         return ELEMENTS
+    sums_row = axis == nest.reduced_axis and isinstance(nest.roots[0], RowRoot)
+    if sums_row:
+        count = min(count, vector_bytes // _SUM_BYTES)
     quotients = find_quotients(plan, nest, axis, count)
     if quotients.guards and not _can_be_guarded(nest):
         quotients = Quotients(count)
     count = quotients.lanes
-    if axis == nest.reduced_axis and isinstance(nest.roots[0], RowRoot):
-        count = min(count, vector_bytes // _SUM_BYTES)
+    if sums_row:
         columns = min(count // 2, nest.shape[1])  # as many as lanes take as long, and are more code
         return Vectorisation(axis, count, 1, quotients, across=1, rows=columns, reduces=True)
     unroll = min(max_unroll, nest.shape[axis] // count)
