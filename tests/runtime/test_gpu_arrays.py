@@ -93,7 +93,7 @@ def test_trials_are_timed_on_the_arrays_gpu(gpus, monkeypatch):
         timed_on.append(current[-1])
         return [1.0, 1.0, 1.0]
 
-    configs = [deuteron.Config({}, num_warps=n) for n in (1, 2)]
+    configs = [deuteron.Config({"opt_level": n}) for n in (2, 3)]
     tuned = deuteron.autotune(configs, key=["n"], do_bench=do_bench)(copy)
     for index in (1, 0):
         tuned[(1,)](Tensor(index=index), Tensor(index=index), index)

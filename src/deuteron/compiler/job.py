@@ -19,7 +19,6 @@ from deuteron.compiler.driver import begin_walk, unit_and_key
 from deuteron.compiler.kept import KeptKernel
 from deuteron.compiler.source import ASTSource
 from deuteron.errors import DeuteronError
-from deuteron.frontend.context import Asked
 from deuteron.options import Target, as_read
 
 Name = TypeVar("Name", bound=Hashable)
@@ -61,6 +60,8 @@ def codes(jobs: Mapping[Name, Job]) -> dict[Name, Hashable]:
 
     Where the options differ by what the target does not read, the tile IR tells whether the kernel asks for them.
     """
+    from deuteron.frontend.context import Asked  # heavy
+
     read = {name: (job.source.fingerprint(), job.target, as_read(job.options)) for name, job in jobs.items()}
     counts = Counter(read.values())
     texts: dict[Hashable, Hashable] = {}

@@ -72,7 +72,7 @@ class SourceFunction(ByName, PlaceInFile):
     @property
     def is_own(self) -> bool:
         """Whether it is of Deuteron's own library."""
-        return str(self.fn.__module__).partition(".")[0] == __name__.partition(".")[0]
+        return self.fn is not None and _package(self.fn) == __name__.partition(".")[0]
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -285,9 +285,10 @@ def functions_of(value: Any) -> Iterator[SourceFunction]:
 
 
 def _uses_of(fn: SourceFunction) -> Uses:
+    used = list(_used_values(fn))
     lines = [_place(fn), fn.source.definition]
     callees: list[SourceFunction] = []
-    for name, value in _used_values(fn):
+    for name, value in used:
         called = tuple(_callees(fn, value))
         lines += [f"{name} = {text}" for text in _texts(fn, value, called)]
         callees += (*called, *(value.functions() if is_kernel_class(value) else ()))

@@ -14,7 +14,7 @@ _SETUP = """
     import numpy as np, deuteron.language as tl
     from importlib.util import spec_from_file_location, module_from_spec
     spec = spec_from_file_location("shared", {conftest!r})
-    shared = module_from_spec(spec)
+    shared = sys.modules["shared"] = module_from_spec(spec)
     spec.loader.exec_module(shared)
 """
 

@@ -285,7 +285,7 @@ def loops(x, n, KIND: tl.constexpr):
         ("apart", []),
         ("pointers, apart", []),
         ("backwards", []),
-        ("half a tile further", ["tt.load", "tt.load"]),  # of either version of the loop
+        ("half a tile further", ["tt.load"]),
         ("the same", []),
         ("after all", []),
         ("reversed after all", []),  # what is stored goes through shared memory, where all wait
