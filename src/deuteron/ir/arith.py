@@ -54,8 +54,8 @@ from deuteron.ir.types import (
 
 # Of a signed division by a number that is not known: what is divided is not negative in any launch of the kernel.
 OF_NATURAL = "tt.of_natural"
-# Of the index of a later iteration of a loop, its own index and a lead: if that iteration comes, it is no larger than
-# the loop's own indices, and if it does not, nothing is read at what is computed of it.
+# Of the index of a later iteration of a loop, its own index and a lead: if that iteration comes, it is below the end
+# of the loop, and if it does not, nothing is read at what is computed of it.
 AHEAD = "tt.ahead"
 
 

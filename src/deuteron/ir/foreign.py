@@ -18,11 +18,9 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.loop_hints import take_hints
 from deuteron.ir.polls import expand_polls
 from deuteron.ir.structured import structure
-from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp, TensorDescType
+from deuteron.ir.tt.descriptor import ALIGNMENT, MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.function import FuncOp, divisibility
 from deuteron.ir.types import PointerType, byte_width_of, i32, i64, shape_of
-
-ALIGNMENT = 16  # of the base and the strides of a descriptor, in bytes
 
 
 def make_native(module: ModuleOp) -> None:

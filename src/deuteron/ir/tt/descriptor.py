@@ -48,6 +48,7 @@ from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, 
 
 MAX_RANK = 5
 CONDITIONAL = "deuteron.conditional"
+ALIGNMENT = 16  # of the base and the strides, in bytes
 
 
 class DescriptorReduceKind(IntEnum):

@@ -18,12 +18,12 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.hints import DIVISIBILITY, promise
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
+from deuteron.ir.tt.descriptor import ALIGNMENT
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, f32, i32, i64, shape_of, tile
 
 Shape = Sequence[int]
-ALIGNED_BYTES = 16  # of which bases and strides of descriptors are multiples
 _LIMIT = 2**31
 
 
@@ -42,7 +42,7 @@ def block_pointers(
     for axis, (offset, stride) in enumerate(zip(offsets, strides, strict=True)):
         pointer = b.value(AddPtrOp(pointer, b.value(arith.MuliOp(widened(b, offset), stride))))
         if axis < aligned:
-            promise(pointer.owner, DIVISIBILITY, [ALIGNED_BYTES])
+            promise(pointer.owner, DIVISIBILITY, [ALIGNMENT])
     pointers = b.value(SplatOp(pointer, shape))
     for axis, stride in enumerate(strides):
         if shape[axis] > 1:
@@ -55,7 +55,7 @@ def block_pointers(
 
 def num_aligned(pointer: Attribute) -> int:
     """How many elements of what a pointer points to have 16 bytes."""
-    return ALIGNED_BYTES // byte_width_of(element_type_of(pointer).pointee)
+    return ALIGNMENT // byte_width_of(element_type_of(pointer).pointee)
 
 
 def widened(b: Builder, value: SSAValue) -> SSAValue:

@@ -65,7 +65,7 @@ def needed_along(
     plan: Plan, op: Operation, computed: Collection[SSAValue], stores: Sequence[Store], axis: int
 ) -> tuple[tuple[Limit, ...], ...]:
     """The limits of each store of what is computed of an op's results: what is below one of each store, the lowest, is
-    needed. None where not all stores have limits that are known.
+    needed. Empty where not all stores have limits that are known.
     """
     begin, around = _begin_of(op, computed), set(blocks_around(op))
     limits = [_limits_of_store(plan, begin, store, axis) for store in stores if store.parent_block() in around]

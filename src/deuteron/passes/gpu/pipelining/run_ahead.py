@@ -156,7 +156,7 @@ class Iteration:
     def of(cls, b: Builder, loop: scf.ForOp, number: int) -> Iteration:
         if not number:
             return cls(loop.lb, has_iteration(b, loop))
-        lead = b.value(arith.MuliOp(loop.step, b.constant(number, loop.step.type)))
+        lead = _lead(b, loop, number)
         index = b.value(arith.AddiOp(loop.lb, lead))
         first, step = constant_value(loop.lb), constant_value(loop.step)
         if first is None or step is None:
