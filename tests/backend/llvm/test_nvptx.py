@@ -195,6 +195,21 @@ def test_lowering_rules_alone_make_vectors():
     assert emit_ptx(kernel(emit), "sm_90a", 83).count("ld.global.b32") == 2
 
 
+def test_bits_counted_by_shifts_and_masks_are_one_instruction():
+    """Hamming distances written that way had 0.47 to 0.66 of Triton's speed."""
+
+    def emit(module, b):
+        p, x = b.parameters
+        constant = lambda n: const("i32", n)  # noqa: E731
+        x = b.sub(x, b.and_(b.lshr(x, constant(1)), constant(0x55555555)))
+        x = b.add(b.and_(x, constant(0x33333333)), b.and_(b.lshr(x, constant(2)), constant(0x33333333)))
+        x = b.and_(b.add(x, b.lshr(x, constant(4))), constant(0x0F0F0F0F))
+        b.store(b.lshr(b.mul(x, constant(0x01010101)), constant(24)), p)
+
+    ptx = emit_ptx(kernel(emit), "sm_90a", 83)
+    assert ptx.count("popc.b32") == 1 and "mul.lo" not in ptx
+
+
 def test_cubins_do_not_depend_on_when_a_source_was_written():
     """ptxas would look for the file's time and size where the PTX says none."""
     llir = """
