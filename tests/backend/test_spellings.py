@@ -23,3 +23,23 @@ def test_the_report_names_them(target: str):
     assert spelling.said == "trans_b=True is tl.trans(other) now" and spelling.place.line == 14
     assert "Older spellings" in str(report) and "test_spellings.py:14" in str(report)
     assert report.to_dict()["old_spellings"][0]["said"] == spelling.said
+
+
+@deuteron.jit
+def doubled(x, n):
+    rows = tl._experimental_make_tensor_descriptor(x, [n, 16], [16, 1], [16, 16])
+    for row in range(0, n, 16):
+        loaded = tl._experimental_descriptor_load(rows, [row, 0], [16, 16], tl.float32)
+        tl._experimental_descriptor_store(rows, 2 * loaded, [row, 0])
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:80", "cuda:90"])
+def test_it_names_them_whatever_becomes_of_the_ops(target: str):
+    """Without TMA accesses through descriptors are loads and stores in tile IR, and nothing makes a descriptor."""
+    report = deuteron.compile(ASTSource(doubled, {"x": "*fp32", "n": "i32"}), target=target).report()
+    first = doubled.source.first_line + 2
+    assert [(spelling.place.line - first, spelling.said.split()[0]) for spelling in report.old_spellings] == [
+        (0, "tl._experimental_make_tensor_descriptor"),
+        (2, "tl._experimental_descriptor_load"),
+        (3, "tl._experimental_descriptor_store"),
+    ]

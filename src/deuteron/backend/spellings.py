@@ -13,15 +13,10 @@ from deuteron.backend.ttir import parse_tile_ir
 
 def old_spellings(texts: Mapping[str, str | bytes]) -> tuple[OldSpelling, ...]:
     """Each once, in the order of the kernel; none where there is no tile IR."""
-    from deuteron.ir.location import user_location  # deferred: xDSL is slow to import
-    from deuteron.ir.remarks import Kind, remarks_in
+    from deuteron.ir.remarks import Kind, remarks_in  # deferred: xDSL is slow to import
 
     if "ttir" not in texts:
         return ()
     said = remarks_in(parse_tile_ir(texts["ttir"], "<ttir>"))
-    found = (
-        OldSpelling(line_of(user_location(op.location)), remark.reason)
-        for op, remark in said
-        if remark.kind is Kind.OLD_SPELLING
-    )
+    found = (OldSpelling(line_of(place), remark.reason) for place, remark in said if remark.kind is Kind.OLD_SPELLING)
     return tuple(dict.fromkeys(found))

@@ -103,6 +103,7 @@ class Context:
         self.builder = builder
         self.syntax = syntax
         self.frames = [frame]
+        self.old_spellings: dict[tuple[LocationAttr, str], None] = {}
 
     @property
     def frame(self) -> Frame:
@@ -128,6 +129,10 @@ class Context:
         name = self.frames[-depth].scope.function.__name__ if depth else "_"
         what = "" if name.startswith("_") else f"tl.{name}: "
         return caused(kind(f"{what}{message}", frame.location(), frame.call_chain))
+
+    def tell_old_spelling(self, said: str) -> None:
+        """Keep for the report that the call at hand says it as older versions of Triton did."""
+        self.old_spellings[self.builder.location, said] = None
 
     @property
     def checks_overflow(self) -> bool:

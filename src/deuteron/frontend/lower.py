@@ -38,6 +38,7 @@ from deuteron.frontend.semantics.types import ir_type
 from deuteron.frontend.values import Tensor, Value, give_name
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
+from deuteron.ir.remarks import Kind, remark_place
 from deuteron.ir.tt.function import FuncOp, ReturnOp, divisibility
 from deuteron.ir.types import i32
 from deuteron.language.constant import constexpr, rebuild, unwrap
@@ -110,6 +111,8 @@ def lower_function(
     _compile_body(ctx, fn, func.body.block, types)
     module = ModuleOp([func])
     module.location = location
+    for place, said in ctx.old_spellings:
+        remark_place(module, place, Kind.OLD_SPELLING, said)
     return module
 
 

@@ -178,11 +178,10 @@ def _show(module: ModuleOp, one: ModulePass, when: str, wanted: Collection[str],
 
 def _remark_lines(module: ModuleOp) -> list[str]:
     """`k.py:84:12: not-ahead: it is in a branch`, each once."""
-    from deuteron.ir.location import user_location
     from deuteron.ir.remarks import remarks_in
 
-    found = ((user_location(op.location), remark) for op, remark in remarks_in(module))
-    return list(dict.fromkeys(f"{place or '-'}: {remark.kind.value}: {remark.reason}" for place, remark in found))
+    said = (f"{place or '-'}: {remark.kind.value}: {remark.reason}" for place, remark in remarks_in(module))
+    return list(dict.fromkeys(said))
 
 
 def _show_lines(name: str, lines: Sequence[str]) -> None:

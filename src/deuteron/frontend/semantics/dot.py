@@ -19,7 +19,6 @@ from deuteron.frontend.semantics.shape import reshape, trans
 from deuteron.frontend.semantics.shapes import is_integer
 from deuteron.frontend.semantics.types import tensor, type_of
 from deuteron.frontend.values import Tensor, Value, describe
-from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.language.types import bfloat16, dtype, float16, float32, float64, int8, int32
 
@@ -52,9 +51,8 @@ def dot(
     total = accumulator(ctx, "tl.dot", acc, result, shape)
     a, b, total = (flattened(ctx, tile) for tile in (a, b, total))
     op = DotOp(a.handle, b.handle, total.handle, precision, _imprecise_products(ctx, max_num_imprecise_acc))
-    product = tensor(ctx, op, total.type)
-    _remark_old_spelling(op, allow_tf32, trans_a, trans_b)
-    return reshape(ctx, product, shape)
+    _tell_old_spellings(ctx, allow_tf32, trans_a, trans_b)
+    return reshape(ctx, tensor(ctx, op, total.type), shape)
 
 
 def _imprecise_products(ctx: Context, count: Value) -> int:
@@ -136,16 +134,14 @@ _RESULT_TYPES: dict[dtype, tuple[dtype, ...]] = {
 }
 
 
-def _remark_old_spelling(op: DotOp, allow_tf32: bool | None, trans_a: bool, trans_b: bool) -> None:
-    said = []
+def _tell_old_spellings(ctx: Context, allow_tf32: bool | None, trans_a: bool, trans_b: bool) -> None:
     if allow_tf32 is not None:
-        said.append(f"allow_tf32={allow_tf32} is input_precision={'tf32' if allow_tf32 else 'ieee'!r} now")
+        precision = "tf32" if allow_tf32 else "ieee"
+        ctx.tell_old_spelling(f"allow_tf32={allow_tf32} is input_precision={precision!r} now")
     if trans_a:
-        said.append("trans_a=True is tl.trans(input) now")
+        ctx.tell_old_spelling("trans_a=True is tl.trans(input) now")
     if trans_b:
-        said.append("trans_b=True is tl.trans(other) now")
-    if said:
-        remark(op, Kind.OLD_SPELLING, "; ".join(said))
+        ctx.tell_old_spelling("trans_b=True is tl.trans(other) now")
 
 
 RULES = {tl.dot: dot}

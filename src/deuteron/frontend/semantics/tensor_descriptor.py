@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
@@ -22,7 +22,6 @@ from deuteron.frontend.semantics.memory import check_pointer
 from deuteron.frontend.semantics.shapes import check_shape, is_integer
 from deuteron.frontend.semantics.types import ir_type, tensor
 from deuteron.frontend.values import Descriptor, Tensor, Value, describe
-from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import (
     MAX_RANK,
     DescriptorGatherOp,
@@ -145,8 +144,8 @@ def _scalar(ctx: Context, value: Value, type: dtype, what: str) -> Tensor:
 def experimental_make_tensor_descriptor(
     ctx: Context, base: Value, shape: Value, strides: Value, block_shape: Value
 ) -> Descriptor:
-    made = make_tensor_descriptor(ctx, base, shape, strides, block_shape)
-    return _remarked(made, "tl._experimental_make_tensor_descriptor is called tl.make_tensor_descriptor")
+    ctx.tell_old_spelling("tl._experimental_make_tensor_descriptor is called tl.make_tensor_descriptor")
+    return make_tensor_descriptor(ctx, base, shape, strides, block_shape)
 
 
 def experimental_descriptor_load(ctx: Context, desc: Value, offsets: Value, shape: Value, dtype: Value) -> Tensor:
@@ -157,7 +156,8 @@ def experimental_descriptor_load(ctx: Context, desc: Value, offsets: Value, shap
             f"tl._experimental_descriptor_load asks for {describe(shape)} of {describe(dtype)}, but the descriptor has "
             f"blocks of {block}. It is called desc.load(offsets) now, and has the descriptor's shape."
         )
-    loaded = _remarked(load(ctx, desc, offsets), "tl._experimental_descriptor_load is called desc.load(offsets)")
+    ctx.tell_old_spelling("tl._experimental_descriptor_load is called desc.load(offsets)")
+    loaded = load(ctx, desc, offsets)
     return convert_bits(ctx, loaded, dtype) if is_taken_for else loaded
 
 
@@ -166,8 +166,8 @@ def experimental_descriptor_store(ctx: Context, desc: Value, value: Value, offse
     value = as_tensor(ctx, value, "The value of tl._experimental_descriptor_store")
     if value.dtype.is_floating() and element.is_int_unsigned():
         value = _bits_of(ctx, value, element)
-    op = _insert_store(ctx, desc, offsets, value)
-    remark(op, Kind.OLD_SPELLING, "tl._experimental_descriptor_store is called desc.store(offsets, value)")
+    ctx.tell_old_spelling("tl._experimental_descriptor_store is called desc.store(offsets, value)")
+    store(ctx, desc, offsets, value)
 
 
 def _bits_of(ctx: Context, value: Tensor, element: dtype) -> Tensor:
@@ -185,12 +185,6 @@ def _may_hold(element: dtype, other: dtype) -> bool:
     return element.is_int_unsigned() and element.primitive_bitwidth == other.primitive_bitwidth
 
 
-def _remarked(value: Tensor | Descriptor, said: str) -> Tensor | Descriptor:
-    """What an older version of the language called otherwise."""
-    remark(value.handle.owner, Kind.OLD_SPELLING, said)
-    return value
-
-
 def load_tensor_descriptor(ctx: Context, desc: Value, offsets: Value) -> Tensor:
     return load(ctx, _checked(ctx, "tl.load_tensor_descriptor", desc), offsets)
 
@@ -205,12 +199,8 @@ def load(ctx: Context, desc: Descriptor, offsets: Value) -> Tensor:
 
 
 def store(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> None:
-    _insert_store(ctx, desc, offsets, value)
-
-
-def _insert_store(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> Operation:
     indices = _indices(ctx, "store", desc, offsets)
-    return ctx.builder.insert(DescriptorStoreOp(desc.handle, _block(ctx, "store", desc, value), indices))
+    ctx.builder.insert(DescriptorStoreOp(desc.handle, _block(ctx, "store", desc, value), indices))
 
 
 def _checked(ctx: Context, name: str, desc: Value) -> Descriptor:

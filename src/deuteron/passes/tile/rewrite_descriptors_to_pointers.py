@@ -28,7 +28,7 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.hints import DIVISIBILITY, promise
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.remarks import Kind, remark
+from deuteron.ir.remarks import Kind, remark_place
 from deuteron.ir.tt.atomic import AtomicRMWOp, MemorySemantic
 from deuteron.ir.tt.descriptor import (
     CONDITIONAL,
@@ -73,9 +73,9 @@ class RewriteDescriptorsToPointers(ModulePass):
             obstacle = obstacles.get(access)
             if obstacle is None and access in obstacles:
                 continue
-            rewritten = rewrite_access(access, is_aligned=self.tma_bytes > 0)
             if obstacle is not None:
-                remark(rewritten, Kind.NO_TMA, obstacle)
+                remark_place(op, access.location, Kind.NO_TMA, obstacle)
+            rewrite_access(access, is_aligned=self.tma_bytes > 0)
         for made in nested_ops(op, MakeTensorDescriptorOp):
             if not list(made.result.uses):
                 erase(made)
@@ -93,9 +93,9 @@ def _is_in_branch(op: Operation) -> bool:
     return any(isinstance(around, scf.IfOp) for around in ops_around(op))
 
 
-def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> Operation:
-    """Replace an access through a descriptor by one through pointers, which is returned. `is_aligned`: what TMA asks of
-    base and strides, which launches look at, is promised.
+def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> None:
+    """Replace an access through a descriptor by one through pointers. `is_aligned`: what TMA asks of base and strides,
+    which launches look at, is promised.
     """
     try:
         made = descriptor_of(op)
@@ -113,17 +113,15 @@ def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> Ope
         mask = block_mask(b, op.indices, dict(enumerate(sizes)), shape)
     if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
         other = padding_of(b, op.result.type, made.pads_with_nan) if mask is not None else None
-        load = b.insert(LoadOp(pointers, mask, other))
-        replace(op, load.results)
-        return load
+        replace(op, [b.value(LoadOp(pointers, mask, other))])
+        return
     if isinstance(op, DescriptorStoreOp | DescriptorScatterOp):
-        new = b.insert(StoreOp(pointers, op.src, mask))
+        b.insert(StoreOp(pointers, op.src, mask))
     else:
         assert isinstance(op, DescriptorReduceOp)
         kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
-        new = b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
+        b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
     erase(op)
-    return new
 
 
 def _widened(value: SSAValue) -> SSAValue:
