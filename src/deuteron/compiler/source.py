@@ -19,8 +19,9 @@ from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError, not_read, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.functions.function import Function
+from deuteron.language.functions.keys import is_kernel_class
 from deuteron.language.functions.names import name_of
-from deuteron.language.functions.source_functions import functions_of, is_kernel_class
+from deuteron.language.functions.source_functions import functions_of
 from deuteron.language.functions.stable_text import stable_repr
 from deuteron.language.signature import leaves, part_names
 from deuteron.options import Target

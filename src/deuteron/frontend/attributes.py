@@ -42,7 +42,8 @@ from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap
 from deuteron.language.functions.function import Function
-from deuteron.language.functions.source_functions import CompileTimeFunction, is_kernel_class, source_function
+from deuteron.language.functions.keys import is_kernel_class
+from deuteron.language.functions.source_functions import CompileTimeFunction, source_function
 from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()

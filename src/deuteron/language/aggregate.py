@@ -30,8 +30,9 @@ from deuteron.errors import UsageError, suggest
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, rebuild, unwrap
 from deuteron.language.functions.function import Function, annotation_text
+from deuteron.language.functions.keys import KernelClass
 from deuteron.language.functions.names import name_of
-from deuteron.language.functions.source_functions import CompileTimeFunction, KernelClass
+from deuteron.language.functions.source_functions import CompileTimeFunction
 from deuteron.language.functions.stable_text import stable_repr
 
 _OF_PYTHON = frozenset(

@@ -5,7 +5,7 @@
 
     add.params[2]      Parameter("BLOCK", is_constexpr=True)
 
-Its source and cache key: `source_functions`. `runtime.jit.JITFunction` adds launching.
+Its source: `source_functions`; its cache key: `keys`. `runtime.jit.JITFunction` adds launching.
 """
 
 from __future__ import annotations

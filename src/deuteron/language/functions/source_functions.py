@@ -1,4 +1,4 @@
-"""Functions of which the source is known: what they refer to, however deep, and a key that changes with all of it.
+"""Functions of which the source is known, with what they refer to; their key is in `keys`.
 
     @deuteron.jit
     def add(x_ptr, n, BLOCK: tl.constexpr): ...
@@ -12,41 +12,26 @@ The lines of the file are those that it has when the function is defined; nothin
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
-from itertools import chain
-from types import FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType
+from typing import Any
 
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.functions.keys import is_kernel_class, key_of, variables_of, watched_by
 from deuteron.language.functions.lambda_source import syntax_tree
-from deuteron.language.functions.names import ByName, name_of
+from deuteron.language.functions.names import ByName
 from deuteron.language.functions.place_in_file import PlaceInFile
-from deuteron.language.functions.references import (
-    Name,
-    Reference,
-    find_references,
-    is_value,
-    names_in,
-    references_to_defaults,
-)
+from deuteron.language.functions.references import Name, Reference, find_references, is_value, names_in
 from deuteron.language.functions.source import FunctionSource, lines_of_file, read_source, source_of_text
-from deuteron.language.functions.stable_text import is_of_users, parts_of, stable_repr
-
-
-class Uses(NamedTuple):
-    """The place and the source of a function with the values of what it uses, as text; and what it calls."""
-
-    text: str
-    callees: tuple[SourceFunction, ...]
+from deuteron.language.functions.stable_text import parts_of
 
 
 class SourceFunction(ByName, PlaceInFile):
@@ -88,15 +73,23 @@ class SourceFunction(ByName, PlaceInFile):
     @property
     def cache_key(self) -> str:
         """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
-        digest = hashlib.sha256()
-        for _, uses in _with_uses(self):
-            digest.update(uses.text.encode())
-        return digest.hexdigest()
+        return key_of(self)
 
     @property
-    def uses(self) -> Uses:
-        """What counts of it in a key: of a function of our own library its name, for another has another version."""
-        return Uses(_name(self.fn), ()) if _is_fixed(self) else _uses_of(self)
+    def is_fixed(self) -> bool:
+        """Whether Deuteron's version says all of it: no program gave another text to it, nor to what it calls."""
+        return self.is_own and SourceFunction.num_updates == 0
+
+    def may_call(self, value: Any) -> bool:
+        """Whether it is a function of Python that this one may call while a kernel is compiled: one that is marked."""
+        return isinstance(value, FunctionType) and is_value(value)
+
+    def callees(self, value: Any) -> Iterator[SourceFunction]:
+        """The functions whose sources it depends on where it uses a value: what Python runs calls functions of Python,
+        of which those of its own package, or folder, are looked into. Of others no source is read.
+        """
+        if not isinstance(value, FunctionType) or (self.may_call(value) and _is_near(self.fn, value)):
+            yield from functions_of(value)
 
     @property
     def src(self) -> str:
@@ -154,8 +147,7 @@ class SourceFunction(ByName, PlaceInFile):
         """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
         if self.fn is None:
             return None
-        variables = chain.from_iterable(map(_variables, _with_dependencies(self)))
-        found = {(reference.name, reference.place[0]): reference for reference in variables}
+        found = {(reference.name, reference.place[0]): reference for reference in variables_of(self)}
         values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
         return {key: (reference.value, reference.namespace) for key, reference in values.items()}
 
@@ -166,29 +158,7 @@ class SourceFunction(ByName, PlaceInFile):
 
     def watched(self) -> tuple[Reference, ...]:
         """What must not change once this function, with all that it uses, is compiled."""
-        return tuple(chain.from_iterable(map(_watched, _with_dependencies(self))))
-
-
-class KernelClass:
-    """A class whose methods kernels call."""
-
-    __slots__ = ()
-
-    @classmethod
-    def functions(cls) -> Iterator[SourceFunction]:
-        """The methods that are compiled, or called while compiling."""
-        raise NotImplementedError
-
-    @classmethod
-    def text(cls) -> str:
-        """What a compiled kernel depends on besides these."""
-        raise NotImplementedError
-
-    @classmethod
-    def class_key(cls) -> str:
-        """Equal for classes that mean the same to a kernel, in any process."""
-        keys = [cls.text(), *(function.cache_key for function in cls.functions())]
-        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
+        return watched_by(self)
 
 
 _PLAIN = frozenset({int, float, bool, str})  # in which there is nothing to unwrap
@@ -204,6 +174,9 @@ class CompileTimeFunction(SourceFunction):
         self.fn = fn
         self.file_lines = lines_of_file(fn)
         update_wrapper(self, fn)
+
+    def may_call(self, value: Any) -> bool:
+        return isinstance(value, FunctionType)
 
     def __get__(self, instance: Any, owner: type) -> CompileTimeFunction | MethodType:
         return self if instance is None else MethodType(self, instance)
@@ -284,74 +257,6 @@ def functions_of(value: Any) -> Iterator[SourceFunction]:
             waiting.extend(parts_of(part))
 
 
-def _uses_of(fn: SourceFunction) -> Uses:
-    used = list(_used_values(fn))
-    lines = [_place(fn), fn.source.definition]
-    callees: list[SourceFunction] = []
-    for name, value in used:
-        called = tuple(_callees(fn, value))
-        lines += [f"{name} = {text}" for text in _texts(fn, value, called)]
-        callees += (*called, *(value.functions() if is_kernel_class(value) else ()))
-    return Uses("\n".join((*lines, "")), tuple(callees))
-
-
-def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
-    """What names outside of a function mean, and the values of its defaults, which its text does not say."""
-    for reference in fn.references:
-        if not (reference.is_owner and _has_members(reference.value)):
-            yield reference.name, reference.value
-    parameters = inspect.signature(fn.fn).parameters.values()
-    yield from ((f"{each.name}=", each.default) for each in parameters if each.default is not each.empty)
-
-
-def _watched(fn: SourceFunction) -> Iterator[Reference]:
-    yield from _variables(fn)
-    if not fn.is_own:
-        yield from references_to_defaults(fn.fn, fn.__qualname__)
-
-
-def _variables(fn: SourceFunction) -> Iterator[Reference]:
-    """The references to what counts in a compiled kernel; not to what is Deuteron's own or Python's, which stays."""
-    for reference in fn.references:
-        value = reference.value
-        is_of_program = not isinstance(value, type) or is_of_users(value)
-        is_only_owner = reference.is_owner and _has_members(value)
-        is_data = is_value(value) or isinstance(value, type | ModuleType) or _is_function_for(fn, value)
-        if is_data and is_of_program and not (is_only_owner or reference.is_own):
-            yield reference
-
-
-def _has_members(value: Any) -> bool:
-    """Whether it is a module or a class, of which those members count that are named."""
-    return isinstance(value, ModuleType) or (isinstance(value, type) and not is_kernel_class(value))
-
-
-def _texts(fn: SourceFunction, value: Any, callees: Sequence[SourceFunction]) -> Iterator[str]:
-    """What the key of `fn` says of a value that it uses: where functions are, and data."""
-    yield from map(_place, callees)
-    if isinstance(value, Builtin):
-        yield _name(inspect.unwrap(value))
-    elif is_kernel_class(value):
-        yield value.text()
-    elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
-        return
-    elif is_value(value) or _has_members(value) or _is_function_for(fn, value):
-        yield stable_repr(value)
-
-
-def _is_function_for(fn: SourceFunction, value: Any) -> bool:
-    """Whether it is a function of Python that `fn` may call while a kernel is compiled: one that is marked, or any."""
-    return isinstance(value, FunctionType) and (isinstance(fn, CompileTimeFunction) or is_value(value))
-
-
-def _callees(fn: SourceFunction, value: Any) -> Iterator[SourceFunction]:
-    """The functions whose sources `fn` depends on where it uses a value: what Python runs calls functions of Python, of
-    which those of its own package, or folder, are looked into. Of others, as those of the language, no source is read.
-    """
-    if not isinstance(value, FunctionType) or (_is_function_for(fn, value) and _is_near(fn.fn, value)):
-        yield from functions_of(value)
-
-
 def _is_near(fn: FunctionType, other: FunctionType) -> bool:
     if _package(fn) == _package(other):
         return True
@@ -361,41 +266,3 @@ def _is_near(fn: FunctionType, other: FunctionType) -> bool:
 
 def _package(fn: FunctionType) -> str:
     return str(fn.__module__).partition(".")[0]
-
-
-def _place(fn: SourceFunction) -> str:
-    return _name(fn.fn) if _is_fixed(fn) else f"{_name(fn.fn)}:{fn.source.definition_line}:{fn.tree.col_offset}"
-
-
-def _name(fn: Callable[..., Any]) -> str:
-    return f"{name_of(fn.__module__)}.{fn.__qualname__}"
-
-
-def _is_fixed(fn: SourceFunction) -> bool:
-    """Whether Deuteron's version says all of it: no program gave another text to it, nor to what it calls."""
-    return fn.is_own and SourceFunction.num_updates == 0
-
-
-def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
-    """A function and all functions that it refers to, however deep, in an order that depends on names only."""
-    return [function for function, _ in _with_uses(fn)]
-
-
-def _with_uses(fn: SourceFunction) -> list[tuple[SourceFunction, Uses]]:
-    """The same, each with what it uses."""
-    found: dict[int, tuple[SourceFunction, Uses]] = {}
-
-    def visit(function: SourceFunction) -> None:
-        if id(function.fn) not in found:
-            found[id(function.fn)] = function, (uses := function.uses)
-            for callee in uses.callees:
-                visit(callee)
-
-    visit(fn)
-    first, *others = found.values()
-    return [first, *sorted(others, key=lambda one: (name_of(one[0].__module__), one[0].__qualname__))]
-
-
-def is_kernel_class(value: Any) -> bool:
-    """Whether it is a class whose methods kernels call."""
-    return isinstance(value, type) and issubclass(value, KernelClass)
