@@ -405,6 +405,7 @@ WORD = """  .reg .b32 t, never, low; .reg .b64 w, v; .reg .b16 h; .reg .pred c; 
         "cvt.u32.u64 low, v;",
         "cvt.u16.u64 h, v; cvt.u32.u16 low, h;",
         "and.b64 v, v, 255; setp.eq.u64 c, v, 11; cvt.u32.u64 low, v;",
+        "shl.b64 v, v, 32; shr.s64 v, v, 32; setp.eq.s64 c, v, 11; cvt.u32.u64 low, v;",
     ],
 )
 def test_half_of_a_word_may_stay_unwritten(use: str):
@@ -432,6 +433,7 @@ def _store_low(use: str, stored: str) -> None:
         "mov.b64 {low, never}, v; add.u32 low, never, 1;",
         "add.s64 x, x, v; st.global.b32 [x], t;",
         "shl.b64 v, 1, never;",
+        "shl.b64 v, v, 31; shr.u64 v, v, 31;",
     ],
 )
 def test_the_half_of_a_word_that_was_never_written_may_not_be_used(use: str):

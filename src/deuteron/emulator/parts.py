@@ -5,6 +5,7 @@
     mov.b32 {%rs3, %rs4}, %r2;         %rs3 may be used, %rs4 may not
     add.s32 %r3, %r1, 1;               of %r3 the high half is unwritten: bytes of a sum depend on lower ones
     cvt.u16.u32 %rs5, %r3;             %rs5 may be used
+    shl.b32 %r4, %r1, 16;              so may %r4, from which that half is shifted out
     st.global.b16 [%rd1], %r3;         so may the low half here
 
 LLVM computes with a pair, or a word, of which it needs one half. So a byte that was never written is at fault where it
@@ -27,7 +28,8 @@ from deuteron.emulator.machine.group import Group
 class Parts:
     """Each source is a list of registers (None: constants, what is dropped) that make up `size` bytes one after the
     other; a byte of the destinations comes from the same byte of the sources, in `arithmetic` from lower ones as well.
-    `cleared` are bytes that are 0 whatever the sources are. `guard` says which threads move them (None: all)."""
+    `cleared` are bytes that are 0 whatever the sources are. Before that the bytes of the sources move up by `raised`
+    bytes, as in a shift. `guard` says which threads move them (None: all)."""
 
     destinations: tuple[int | None, ...]
     sources: tuple[tuple[int | None, ...], ...]
@@ -35,6 +37,7 @@ class Parts:
     guard: Callable[[Group], np.ndarray] | None = None
     arithmetic: bool = False
     cleared: np.ndarray | None = None
+    raised: int = 0
 
     @cached_property
     def moved(self) -> frozenset[int]:
@@ -46,6 +49,8 @@ class Parts:
         unwritten = np.zeros((group.size, self.size), bool)
         for registers in self.sources:
             unwritten |= np.concatenate([self._unwritten(group, index, len(registers)) for index in registers], 1)
+        if self.raised:
+            unwritten = np.pad(unwritten, ((0, 0), (self.raised, 0)))[:, : self.size]
         if self.arithmetic:
             unwritten = np.logical_or.accumulate(unwritten, 1)
         if self.cleared is not None:

@@ -62,7 +62,8 @@ def shift_right(a: np.ndarray, count: np.ndarray) -> np.ndarray:
 @RULES.pure("shl")
 def decode_shl(d: Decoding):
     type = d.type()
-    d.computes_parts(type, 1)
+    count = d.immediate(2) if isinstance(d.operand(2), Immediate) else 0
+    d.computes_parts(type, 1, raised=count // 8)
     return elementwise(d, lambda a, b: shift_left(np.asarray(a), b), type, type, "u32")
 
 

@@ -128,13 +128,13 @@ class Decoding:
         self.parts = Parts(destination, tuple(sources), size, self.guard())
         return self.parts
 
-    def computes_parts(self, type: str, count: int, cleared: np.ndarray | None = None) -> None:
-        """Say that each byte of the result comes from the same and lower bytes of the first `count` sources, or that
-        it is `cleared`."""
+    def computes_parts(self, type: str, count: int, cleared: np.ndarray | None = None, raised: int = 0) -> None:
+        """Say that each byte of the result comes from the same and lower bytes of the first `count` sources, moved up
+        by `raised` bytes, or that it is `cleared`."""
         destination, *sources = (self._registers_of(position) for position in range(count + 1))
         size = BITS[type]().itemsize
         if self._have_width(size, destination, *sources):
-            self.parts = Parts(destination, tuple(sources), size, self.guard(), True, cleared)
+            self.parts = Parts(destination, tuple(sources), size, self.guard(), True, cleared, raised)
 
     def narrows_parts(self, result: str, source: str) -> None:
         """Say that the result is the lowest bytes of the source."""
