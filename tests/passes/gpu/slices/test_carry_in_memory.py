@@ -9,6 +9,7 @@ from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
+from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
 N = 128
 CASES = [
@@ -115,3 +116,61 @@ def test_what_is_left(rng, case, target):
         out.fill(77)
         emulate_compiled(kernel, a, out, n)
         np.testing.assert_array_equal(out, expected(case, a, n), f"{n} iterations")
+
+
+@deuteron.jit
+def ladder(a, out, n, N: tl.constexpr):
+    """Each step goes up where the one below has been filled: states that branches add up, and begin anew."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    square = i * N + j
+    x, y, z = tl.load(a + square), tl.load(a + N * N + square), tl.load(a + 2 * N * N + square)
+    for k in range(n):
+        seen = tl.zeros((N, N), tl.int32)
+        if k & 1:
+            seen += x.T
+        if k & 2:
+            seen += y.T ^ k
+        tl.store(out + k * N * N + square, seen)
+        if k != 4:
+            x, y, z = x * 3, y * 3, z * 3
+            x += tl.load(a + 3 * N * N + square)
+            if k % 2 == 1:
+                y += x
+                x = tl.zeros((N, N), tl.int32)
+            if k % 4 == 3:
+                z += y
+                y = tl.zeros((N, N), tl.int32)
+    tl.store(out + n * N * N + square, x)
+    tl.store(out + (n + 1) * N * N + square, y)
+    tl.store(out + (n + 2) * N * N + square, z)
+
+
+def climbed(a, n):
+    (x, y, z, more), seen = a, []
+    for k in range(n):
+        seen.append((k & 1) * x.T + (y.T ^ k) * (k >> 1 & 1))
+        if k != 4:
+            x, y, z = 3 * x + more, 3 * y, 3 * z
+            if k % 2 == 1:
+                x, y = 0 * x, y + x
+            if k % 4 == 3:
+                y, z = 0 * y, z + y
+    return np.stack([*seen, x, y, z])
+
+
+def test_states_that_branches_change_stay_in_memory(rng, monkeypatch):
+    """In a crowded kernel, half of the registers each: the loop carries none, and each is loaded where it is needed."""
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=1000))
+    monkeypatch.setattr("deuteron.passes.gpu.slices.slice_tiles.CROWDED_COST", 1000)
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    size, most = 64, 9
+    a = aligned(rng.integers(-9, 9, (4, size, size)).astype(np.int32))
+    out = aligned(np.empty((most + 3, size, size), np.int32))
+    kernel = compile_for("cuda:90", ladder, a, out, most, N=size, num_warps=1)
+    loop = kernel.asm["ttgir"].split("scf.for %k = ")[1]
+    assert "tensor" not in loop.partition("{")[0]
+    assert re.search(r'scf.if .*\n +%x_\w+ = "ttg.private_load"', loop)
+    for n in (0, 1, 5, most):
+        out.fill(77)
+        emulate_compiled(kernel, a, out, n)
+        np.testing.assert_array_equal(out[: n + 3], climbed(a, n), f"{n} iterations")

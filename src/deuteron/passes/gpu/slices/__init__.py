@@ -8,6 +8,7 @@ loop_dots.py        loops along K of dots that are many instructions
 shared_slices.py    slices of what was loaded from shared memory
 carry_in_memory.py  what a loop carries stays in memory of each thread
 give_in_memory.py   what a branch gives stays there, too
+move_accesses.py    tiles are stored there where they are made, and loaded where they are needed
 rolled_loops.py     loops that stay loops
 slice_tiles.py      the pass
 """

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
@@ -27,9 +26,9 @@ from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreO
 from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.slices.costs import bits_in_thread
 from deuteron.passes.gpu.slices.whole_tiles import (
-    Part,
     is_after,
     is_allocated_in,
+    is_read_before,
     load_whole,
     reads_of,
     store_whole,
@@ -73,29 +72,9 @@ def _find(loop: scf.ForOp, place: int) -> _Tile | None:
     writers = [store for store in stores_of(following.src) if store not in kept]
     reads = [(store, None) for store in kept] + [read for store in stores for read in reads_of(store.dst)]
     is_safe = bool(stores and writers) and is_after(following, writers + kept)
-    if not is_safe or not all(_is_before(read, part, writer, block) for read, part in reads for writer in writers):
+    if not is_safe or not all(is_read_before(read, part, writer, block) for read, part in reads for writer in writers):
         return None
     return _Tile(place, stores, kept, following)
-
-
-def _is_before(reader: Operation, part: Part | None, writer: PrivateStoreOp, block: Block) -> bool:
-    """Whether in a turn of a block a slice is read before any is stored, or before that of the same number is, or only
-    one of both is done.
-    """
-    first, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
-    if first is not last:
-        return first.is_before_in_block(last)
-    if isinstance(first, scf.IfOp):
-        sides = {side for op in (reader, writer) for side in _sides(first) if side.find_ancestor_op_in_block(op)}
-        return len(sides) > 1 or _is_before(reader, part, writer, sides.pop())
-    slices = first.body.block if isinstance(first, scf.ForOp) else None
-    is_same = part is not None and part.index is writer.index and part.src.type == writer.dst.type
-    is_of_turn = is_same and slices is part.parent is writer.parent and part.index is slices.args[0]
-    return is_of_turn and slices.find_ancestor_op_in_block(reader).is_before_in_block(writer)
-
-
-def _sides(branch: scf.IfOp) -> list[Block]:
-    return [region.block for region in branch.regions if region.blocks]
 
 
 def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:

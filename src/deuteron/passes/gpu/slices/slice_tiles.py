@@ -54,6 +54,7 @@ from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
 from deuteron.passes.gpu.slices.groups import MANY, Group, is_made_anew
 from deuteron.passes.gpu.slices.live_tiles import live_registers
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
+from deuteron.passes.gpu.slices.move_accesses import load_late, store_early
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice, slice_of, store_after_alloc
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
@@ -71,9 +72,9 @@ LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
 # pass with 256 columns, of 16,755, 882 and 788. ptxas takes 0.2 to 0.7 s longer.
 TIMES_BESIDE_DOTS = 2.5
 # Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
-# registers those of a tile of a quarter are in memory as well, loops that save little are made, and what goes from
-# there to shared memory goes slice by slice. Fewer take as long where tiles fill the registers 2.5 times at once:
-# of 12,800 instructions ptxas makes 34,900, half of them for what it spills.
+# registers those of a tile of a quarter are in memory as well, loops that save little are made, what goes from there
+# to shared memory goes slice by slice, and tiles are stored early and loaded late. Fewer take as long where tiles fill
+# the registers 2.5 times at once: of 12,800 instructions ptxas makes 34,900, half of them for what it spills.
 CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD = 16000, 100, 1 / 4
 SPILLING_COST, SPILLING_REGISTERS = 12000, 5 * USUAL_REGISTERS // 2
 
@@ -87,17 +88,21 @@ class SliceTiles(Optimisation):
     least_cost: int = LEAST_COST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        crowded: list[FuncOp] = []
         is_carried = False
         for func in functions_in(op):
             if self._is_long(func):
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
                 if _is_crowded(func):
-                    store_after_alloc(func, MANY)
-                    is_carried |= self._block(func.body.block, AxisInfoAnalysis(func), is_crowded=True)
+                    is_carried |= self._crowd(func)
+                    crowded.append(func)
                 make_no_copies(func)
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
+        for func in crowded:
+            store_early(func)
+            load_late(func)
 
     def _is_long(self, func: FuncOp) -> bool:
         cost = cost_of_all(func)
@@ -105,18 +110,22 @@ class SliceTiles(Optimisation):
             return not _multiplies_in_loops(func) or live_registers(func) >= SPILLING_REGISTERS
         return cost >= self.least_cost
 
+    def _crowd(self, func: FuncOp) -> bool:
+        """As `_block`."""
+        store_after_alloc(func, MANY)
+        infos = AxisInfoAnalysis(func)
+        is_carried = self._block(func.body.block, infos, is_crowded=True)
+        # What loops over slices have in memory, that were made after those in branches and loops were looked at.
+        return is_carried | _keep_in_memory(func.body.block, infos, costs.REGISTER_BITS * SHARE_IN_CROWD)
+
     def _block(self, block: Block, infos: AxisInfoAnalysis, is_crowded: bool = False) -> bool:
         """Whether a loop does not need all that it carries any more, or a branch all that it gives."""
         held = costs.REGISTER_BITS * (SHARE_IN_CROWD if is_crowded else 1)
         is_carried = False
         for op in list(block.ops):
-            for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
-                for inner in region.blocks:
-                    is_carried |= self._block(inner, infos, is_crowded)
-            if isinstance(op, scf.ForOp):
-                is_carried |= carry_in_memory(op, infos, held)
-            if isinstance(op, scf.IfOp):
-                is_carried |= give_in_memory(op, infos, held)
+            for inner in _blocks_in(op):
+                is_carried |= self._block(inner, infos, is_crowded)
+            is_carried |= _keep_of(op, infos, held)
         # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
         for most_held in (held,) if is_crowded else (inf, held):
             self._slice_groups(block, infos, most_held, is_crowded)
@@ -133,6 +142,29 @@ class SliceTiles(Optimisation):
     def _least_saved(self, group: Group, is_crowded: bool) -> int:
         usual = LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP
         return min(LEAST_IN_CROWD if is_crowded else usual, self.least_cost)
+
+
+def _keep_in_memory(block: Block, infos: AxisInfoAnalysis, held: float) -> bool:
+    """As `SliceTiles._block`, without slices."""
+    is_carried = False
+    for op in list(block.ops):
+        for inner in _blocks_in(op):
+            is_carried |= _keep_in_memory(inner, infos, held)
+        is_carried |= _keep_of(op, infos, held)
+    _erase_unused(block)
+    return is_carried
+
+
+def _keep_of(op: Operation, infos: AxisInfoAnalysis, held: float) -> bool:
+    if isinstance(op, scf.ForOp):
+        return carry_in_memory(op, infos, held)
+    return isinstance(op, scf.IfOp) and give_in_memory(op, infos, held)
+
+
+def _blocks_in(op: Operation) -> list[Block]:
+    """Those of loops and branches."""
+    regions = op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ()
+    return [block for region in regions for block in region.blocks]
 
 
 def _multiplies_in_loops(func: FuncOp) -> bool:

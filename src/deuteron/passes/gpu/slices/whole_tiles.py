@@ -127,9 +127,45 @@ def is_after(load: PrivateLoadOp, stores: Sequence[PrivateStoreOp]) -> bool:
 def stays_until(load: PrivateLoadOp, user: Operation) -> bool:
     """Whether an op finds in memory what was loaded from there before: what a loop carries is stored over it."""
     block = load.parent
-    here = block.find_ancestor_op_in_block(user)
-    stores = (block.find_ancestor_op_in_block(store) for store in stores_of(load.src))
-    return not any(store and load.is_before_in_block(store) and not here.is_before_in_block(store) for store in stores)
+    stores = ((store, block.find_ancestor_op_in_block(store)) for store in stores_of(load.src))
+    later = (store for store, here in stores if here is not None and load.is_before_in_block(here))
+    return not any(_may_run_before(store, user, block) for store in later)
+
+
+def _may_run_before(first: Operation, second: Operation, block: Block) -> bool:
+    """Of two ops in a block, or within its ops: in one turn of it."""
+    one, other = (block.find_ancestor_op_in_block(op) for op in (first, second))
+    if one is not other:
+        return one.is_before_in_block(other)
+    if one is second or not isinstance(one, scf.IfOp):
+        return first is not second
+    sides = {side for op in (first, second) for side in _sides(one) if side.find_ancestor_op_in_block(op)}
+    return len(sides) == 1 and _may_run_before(first, second, sides.pop())
+
+
+def is_read_before(reader: Operation, part: Part | None, writer: PrivateStoreOp, block: Block) -> bool:
+    """Whether in a turn of a block a slice is read before any is stored, or before that of the same number is, or only
+    one of both is done.
+    """
+    first, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
+    if first is not last:
+        return first.is_before_in_block(last)
+    if isinstance(first, scf.IfOp):
+        sides = {side for op in (reader, writer) for side in _sides(first) if side.find_ancestor_op_in_block(op)}
+        return len(sides) > 1 or is_read_before(reader, part, writer, sides.pop())
+    slices = first.body.block if isinstance(first, scf.ForOp) else None
+    is_same = part is not None and part.index is writer.index and part.src.type == writer.dst.type
+    is_of_turn = is_same and slices is part.parent is writer.parent and part.index is slices.args[0]
+    return is_of_turn and slices.find_ancestor_op_in_block(reader).is_before_in_block(writer)
+
+
+def _sides(branch: scf.IfOp) -> list[Block]:
+    return [region.block for region in branch.regions if region.blocks]
+
+
+def accesses_of(memory: SSAValue) -> list[Operation]:
+    """What loads from there, or stores."""
+    return [*(load for load, _ in reads_of(memory)), *stores_of(memory)]
 
 
 def stores_of(memory: SSAValue) -> list[PrivateStoreOp]:
