@@ -178,3 +178,30 @@ def test_lanes_that_are_on_are_gathered_without_a_loop(lower_python, lower_modul
     llir = lower_module(lower_python(by_strides, [x, x, 3, 1, 0, BLOCK], {"BLOCK": BLOCK})).llir
     function = re.search(r"define internal [^\n]* @gather_strided\.\w+\.some\(.*?\n}", llir, re.DOTALL).group()
     assert "on_body" not in function and function.count("load half") + function.count("load i16") == 16
+
+
+def of_known_places(x, out, bits, FIRST: tl.constexpr, STEP: tl.constexpr, SHARERS: tl.constexpr, BLOCK: tl.constexpr):
+    """Some lanes at steps, several of which share an element, in a pattern of bits."""
+    i = tl.arange(0, BLOCK)
+    mask = (bits >> (i % 16)) & 1 != 0
+    tl.store(out + i, tl.load(x + FIRST + i // SHARERS * STEP, mask=mask, other=7))
+
+
+@pytest.mark.parametrize("bits", [0, 1, 0x8000, 0x5555, 0xBEEF])
+@pytest.mark.parametrize("step, sharers", [(2, 1), (3, 1), (5, 1), (1, 2), (1, 4), (2, 2), (3, 8)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.int8])
+def test_lanes_that_are_off_and_share_elements(compare, rng, dtype, bits, step, sharers):
+    """The array ends with the last element that is asked for, and begins with the first."""
+    on = np.flatnonzero([bits >> lane % 16 & 1 for lane in range(BLOCK)])
+    numbers = on // sharers * step if on.size else np.zeros(1, int)
+    x = rng.integers(1, 99, numbers[-1] - numbers[0] + 1).astype(dtype)
+    constexprs = {"FIRST": int(-numbers[0]), "STEP": step, "SHARERS": sharers, "BLOCK": BLOCK}
+    compare(of_known_places, [x, np.zeros(BLOCK, dtype), bits], constexprs)
+
+
+def test_vectors_are_loaded_under_masks(lower_python, lower_module):
+    """Of a known stride, also where some lanes are off; more of the mask than the elements is shuffled."""
+    x = np.zeros(3 * BLOCK, np.float16)
+    constexprs = {"STEP": 2, "OUT_STEP": 1, "BLOCK": BLOCK}
+    llir = lower_module(lower_python(of_every, [x, x, 1, 9], constexprs)).llir
+    assert "gather" not in llir and "llvm.masked.load" in llir

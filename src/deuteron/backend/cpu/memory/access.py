@@ -43,14 +43,21 @@ def load_if_in_runs(access: Access, pointer: Vector, mask: Fragment | None, firs
     return branch.results[0]
 
 
-def load_apart(access: Access, pointer: Vector, mask: Fragment | None, first: Value, numbers: Sequence[int]) -> Value:
-    """The same, of lanes whose elements are so many after the first one's, which is at an address."""
-    return if_full(
-        access,
-        mask,
-        lambda: [strided.load_apart(access.b, first, access.type, numbers)],
-        lambda: [gather(access, pointer, mask_vector(access, mask))],
-    )[0]
+def load_apart(
+    access: Access, pointer: Fragment, mask: Fragment | None, first: Value, numbers: Sequence[int], some: bool = True
+) -> Value:
+    """The same, of lanes whose elements are so many after the first one's, which is at an address; `some`: also where
+    some lanes are off.
+    """
+    takes_masks = some and access.has_free_masks and strided.takes_masks(numbers)
+
+    def load_some() -> list[Value]:
+        on = mask_vector(access, mask)
+        if takes_masks:
+            return [strided.load_apart(access.b, first, access.type, numbers, on)]
+        return [gather(access, pointer, on)]
+
+    return if_full(access, mask, lambda: [strided.load_apart(access.b, first, access.type, numbers)], load_some)[0]
 
 
 def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
@@ -73,7 +80,7 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
         return [gather(access, pointer, mask_vector(access, mask))]
 
     if stride := _close_stride(access, pointer):
-        return if_full(access, mask, lambda: _load_strided(access, pointer, stride), load_lanes)[0]
+        return load_apart(access, pointer, mask, pointer.base, range(0, access.lanes * stride, stride))
     if _goes_down(access, pointer):
         return reverse(access.b, load_neighbours(access, _last(access, pointer), reversed_mask(access.b, mask)))
     return _choose(access, pointer, load_contiguous, load_lanes)[0]
@@ -143,10 +150,6 @@ def _close_stride(access: Access, pointer: Fragment) -> int:
         return 0
     stride, rest = divmod(pointer.step, access.num_bytes)
     return stride if not rest and is_close(stride, access.lanes) else 0
-
-
-def _load_strided(access: Access, pointer: Affine, stride: int) -> list[Value]:
-    return [strided.load_strided(access.b, pointer.base, access.type, access.lanes, stride)]
 
 
 def _last(access: Access, pointer: Affine) -> Value:

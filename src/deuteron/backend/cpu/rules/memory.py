@@ -73,7 +73,8 @@ def load(
         if numbers == [*range(lanes)] and not _is_moved(op.ptr):  # neighbours, also where lanes are off
             bits = access.load(at, first, mask)
         else:
-            bits = access.load_apart(at, pointer, mask, first.base, numbers)
+            some = min(numbers) == 0 and not _is_moved(op.ptr)
+            bits = access.load_apart(at, pointer, mask, first.base, numbers, some)
     else:
         bits = access.load(at, pointer, mask)
     loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), at.level)
