@@ -135,6 +135,35 @@ def test_ranks(draw, poisoned, shape, block, offsets):
 
 
 @triton.jit
+def unit_dims_kernel(x_desc, out_desc, sum_desc, OFFSETS: tl.constexpr, TO: tl.constexpr, SHAPE: tl.constexpr):
+    x = x_desc.load(OFFSETS).reshape(SHAPE)
+    out_desc.store(TO, (x * 2).reshape(out_desc.block_shape))
+    sum_desc.atomic_add(TO, x.reshape(sum_desc.block_shape))
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "offsets"),
+    [
+        ((5, 20, 40), [1, 16, 32], (3, 8, 16)),
+        ((2, 20, 3, 40), [1, 16, 1, 32], (1, -8, 2, 16)),
+        ((2, 3, 40), [1, 1, 32], (1, 2, -16)),
+        ((2, 20, 40), [1, 16, 32], (-1, 0, 0)),
+    ],
+)
+def test_blocks_without_their_dimensions_of_extent_1(draw, poisoned, shape, block, offsets):
+    x, out, total = draw("float32", shape), poisoned("float32", shape), np.zeros(shape, np.float32)
+    to = tuple(max(offset, 0) for offset in offsets)
+    described = [TensorDescriptor.from_tensor(array, block) for array in (x, out, total)]
+    unit_dims_kernel[(1,)](*described, OFFSETS=offsets, TO=to, SHAPE=[extent for extent in block if extent > 1])
+    wide = np.pad(x, [(32, 64)] * len(shape))
+    loaded = wide[tuple(slice(32 + o, 32 + o + b) for o, b in zip(offsets, block, strict=True))]
+    inside = tuple(slice(o, o + b) for o, b in zip(to, block, strict=True))
+    loaded = loaded[tuple(slice(0, extent) for extent in out[inside].shape)]
+    np.testing.assert_array_equal(out[inside], loaded * 2)
+    np.testing.assert_array_equal(total[inside], loaded)
+
+
+@triton.jit
 def reduce_kernel(x_desc, out_desc, KIND: tl.constexpr):
     x = x_desc.load([0, 0])
     offsets = [0, tl.program_id(0) * 16]

@@ -23,7 +23,6 @@ from deuteron.ir.tt.descriptor import (
     DescriptorScatterOp,
     DescriptorStoreOp,
     MakeTensorDescriptorOp,
-    TensorDescType,
     atomic_kind,
 )
 from deuteron.ir.types import byte_width_of, shape_of
@@ -63,8 +62,7 @@ def _check_offsets(offsets) -> None:
 
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
-    parts = (part.reshape(shape_of(op.result.type)) for part in block_lanes(op.desc.type, described, offsets))
-    return _load(ctx, op, described, *parts)
+    return _load(ctx, op, described, *_lanes(op, op.result.type, described, offsets))
 
 
 @RULES.on(DescriptorGatherOp)
@@ -85,7 +83,7 @@ def _load(ctx, op, described: Described, addresses: np.ndarray, inside: np.ndarr
 @RULES.on(DescriptorStoreOp)
 def descriptor_store(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    _store(ctx, op, value, *block_lanes(op.desc.type, described, offsets))
+    _store(ctx, op, value, *_lanes(op, op.src.type, described, offsets))
 
 
 @RULES.on(DescriptorScatterOp)
@@ -104,15 +102,16 @@ def _store(ctx, op, value: np.ndarray, addresses: np.ndarray, inside: np.ndarray
 @RULES.on(DescriptorReduceOp)
 def descriptor_reduce(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    addresses, inside = block_lanes(op.desc.type, described, offsets)
+    addresses, inside = _lanes(op, op.src.type, described, offsets)
     kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
     combine_lanes(ctx, op, op.desc, AtomicKind(kind), addresses, value, inside)
 
 
-def block_lanes(type: TensorDescType, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
-    """The addresses of a block, and which of them lie in the tensor."""
-    tile = type.tile
-    return described.block(tuple(map(int, offsets)), shape_of(tile), byte_width_of(tile))
+def _lanes(op, tile, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of a block, and which of them lie in the tensor. The tile may lack dimensions of extent 1."""
+    block = op.desc.type.tile
+    addresses, inside = described.block(tuple(map(int, offsets)), shape_of(block), byte_width_of(block))
+    return addresses.reshape(shape_of(tile)), inside.reshape(shape_of(tile))
 
 
 def _rows(op, described: Described, rows: np.ndarray, column) -> tuple[np.ndarray, np.ndarray]:

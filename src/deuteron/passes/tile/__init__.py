@@ -9,6 +9,7 @@ from deuteron.passes.tile.add_constants_last import AddConstantsLast
 from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
+from deuteron.passes.tile.drop_unit_dims import DropUnitDims
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.exchange_pairs import ExchangePairs
 from deuteron.passes.tile.fold import Fold
@@ -49,6 +50,8 @@ def tile_passes(config: TileConfig = TILES_OF_GPU, debug: bool = True) -> list[M
         OrderReductions(),
         # After inlining: calls pass no descriptors or block pointers. Before what makes pointers of them.
         CarryParts(),
+        # After parts are carried: which descriptor a block is of is known. Before what makes pointers of them.
+        DropUnitDims(),
         # Before everything that makes addresses and masks cheap.
         RewriteBlockPointers(),
         # Before everything that makes addresses and masks cheap.

@@ -20,7 +20,7 @@ from deuteron.ir.hints import DIVISIBILITY, promise
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
 from deuteron.ir.tt.descriptor import ALIGNMENT
 from deuteron.ir.tt.memory import AddPtrOp
-from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, UnsplatOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, f32, i32, i64, shape_of, tile
 
 Shape = Sequence[int]
@@ -35,8 +35,8 @@ def block_pointers(
     shape: Shape,
     is_aligned: bool = False,
 ) -> SSAValue:
-    """The pointers of a block, a tile of that shape. `is_aligned`: the base and strides but the last are promised to be
-    multiples of 16 bytes.
+    """The pointers of a block, a tile of that shape, which may lack dimensions of extent 1 in front. `is_aligned`: the
+    base and strides but the last are promised to be multiples of 16 bytes.
     """
     pointer, aligned = base, len(strides) - 1 if is_aligned else 0
     for axis, (offset, stride) in enumerate(zip(offsets, strides, strict=True)):
@@ -44,10 +44,11 @@ def block_pointers(
         if axis < aligned:
             promise(pointer.owner, DIVISIBILITY, [ALIGNMENT])
     pointers = b.value(SplatOp(pointer, shape))
-    for axis, stride in enumerate(strides):
-        if shape[axis] > 1:
-            steps = _steps(b, stride, shape[axis])
-            if axis < aligned:
+    dropped = len(strides) - len(shape)
+    for axis, extent in enumerate(shape):
+        if extent > 1:
+            steps = _steps(b, strides[dropped + axis], extent)
+            if dropped + axis < aligned:
                 promise(steps.owner, DIVISIBILITY, [num_aligned(base.type)])
             pointers = b.value(AddPtrOp(pointers, _along(b, steps, axis, shape)))
     return pointers
@@ -83,13 +84,19 @@ def at_least_0(b: Builder, size: SSAValue) -> SSAValue:
 def block_mask(b: Builder, offsets: Sequence[SSAValue], sizes: Mapping[int, SSAValue], shape: Shape) -> SSAValue | None:
     """Which elements of a block are inside of the sizes, by axis, which are not negative; None: all.
 
-    A dimension in which all are inside, as constants say, is not compared.
+    A dimension in which all are inside, as constants say, is not compared. The tile, of that shape, may lack dimensions
+    of extent 1 in front.
     """
-    mask = None
+    mask, dropped = None, len(offsets) - len(shape)
     for axis, size in sizes.items():
-        if _is_inside(offsets[axis], size, shape[axis]):
+        extent = shape[axis - dropped] if axis >= dropped else 1
+        if _is_inside(offsets[axis], size, extent):
             continue
-        inside = _along(b, _inside(b, offsets[axis], size, shape[axis]), axis, shape)
+        inside = _inside(b, offsets[axis], size, extent)
+        if axis >= dropped:
+            inside = _along(b, inside, axis - dropped, shape)
+        else:
+            inside = b.value(SplatOp(b.value(UnsplatOp(inside)), shape))
         mask = inside if mask is None else b.value(arith.AndIOp(mask, inside))
     return mask
 

@@ -101,14 +101,16 @@ def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> Non
         made = descriptor_of(op)
     except VerifyException as error:
         raise CompilationError(f"{error}. Make it where it is used.", *from_attribute(op.location)) from error
-    b, shape = Builder.before(op), shape_of(op.desc.type.tile)
+    b = Builder.before(op)
     sizes = [at_least_0(b, size) for size in made.shape]
     if is_aligned and any(_widened(made.shape[-1]) is _widened(stride) for stride in made.strides[:-1]):
         _promise_aligned(sizes[-1], made.base.type)
     if isinstance(op, RowAccess):
-        pointers = row_pointers(b, made.base, op.x_offsets, op.y_offset, made.strides, shape[1])
-        mask = row_mask(b, op.x_offsets, op.y_offset, sizes, shape[1])
+        extent = shape_of(op.desc.type.tile)[1]
+        pointers = row_pointers(b, made.base, op.x_offsets, op.y_offset, made.strides, extent)
+        mask = row_mask(b, op.x_offsets, op.y_offset, sizes, extent)
     else:
+        shape = shape_of(_accessed(op).type)
         pointers = block_pointers(b, made.base, op.indices, made.strides, shape, is_aligned)
         mask = block_mask(b, op.indices, dict(enumerate(sizes)), shape)
     if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
@@ -122,6 +124,11 @@ def rewrite_access(op: BlockAccess | RowAccess, is_aligned: bool = False) -> Non
         kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
         b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
     erase(op)
+
+
+def _accessed(op: BlockAccess) -> SSAValue:
+    """What is loaded or stored."""
+    return op.result if isinstance(op, DescriptorLoadOp) else op.src
 
 
 def _widened(value: SSAValue) -> SSAValue:
