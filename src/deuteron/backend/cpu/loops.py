@@ -97,11 +97,15 @@ class NestLoops:
         if axis != parted or limits is None:
             return [None]
         chosen, extent, most = self.vectorisation, self.nest.shape[axis], self.stride_along(axis)
-        is_across = axis == chosen.across
         first = [entries[0] for entries in self._axes]
         first[axis] = first[chosen.axis] = Axis(const("i32", 0), 1, self.ctx.nest_state.level)
-        least = most if is_across else Stride(chosen.register_lanes, 1)
-        others = self.nest.shape[chosen.axis] if is_across else chosen.num_across
+        least, others = most, chosen.num_across
+        if self._sums_in_one(axis):
+            first[self.nest.reduced_axis], others = first[axis], self.nest.shape[self.nest.reduced_axis]
+        elif axis == chosen.across:
+            others = self.nest.shape[chosen.axis]
+        else:
+            least = Stride(chosen.register_lanes, 1)
         return [*parts_of(self.ctx, limits, extent, most, least, lambda index: _at(index, first), others)]
 
     @cached_property
@@ -110,15 +114,29 @@ class NestLoops:
         chosen = self.vectorisation
         axes = (chosen.axis, chosen.across) if chosen.turned else (chosen.axis,)
         for axis in axes if chosen.is_whole and chosen.axis is not None else ():
-            other = chosen.axis if axis == chosen.across else chosen.across
-            limits = find_limits(self.ctx.plan, self.nest, axis, other) if self._is_long(axis) else None
+            limits = find_limits(self.ctx.plan, self.nest, axis, self._other(axis)) if self._is_long(axis) else None
             if limits is not None:
                 return axis, limits
         return None, None
 
+    def _other(self, axis: int) -> int | None:
+        """The dimension, beside one whose loop runs in parts, all of which is within its limits in the first part: the
+        other one of blocks, or that which sums of one iteration go along.
+        """
+        chosen = self.vectorisation
+        if self._sums_in_one(axis):
+            return self.nest.reduced_axis
+        return chosen.axis if axis == chosen.across else chosen.across
+
     def _is_long(self, axis: int) -> bool:
-        least = MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
+        least = 1 if self._sums_in_one(axis) else MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
         return self.nest.shape[axis] >= least * self.stride_along(axis).elements
+
+    def _sums_in_one(self, axis: int) -> bool:
+        """Whether one iteration along a dimension, of several vectors, does all sums along another, in a loop."""
+        chosen, extent = self.vectorisation, self.nest.shape[axis]
+        is_inner = self.nest.reduced_axis not in (None, axis) and chosen.across is None
+        return is_inner and extent == self.stride_along(axis).elements
 
     def stride_along(self, axis: int) -> Stride:
         """What an iteration along a dimension does."""
@@ -316,7 +334,7 @@ def _emit_along(loops: NestLoops, axes: Sequence[int], around: Part | None = Non
     """The loops over some dimensions, and what is inside of them; `around`: the part of a loop that they are in."""
     if not axes:
         with loops.in_part(around):
-            _emit_inner(loops)
+            _emit_inner(loops, around)
         return
     for part in loops.parts(axes[0]):
         loops.open(axes[0], part=part)
@@ -324,16 +342,16 @@ def _emit_along(loops: NestLoops, axes: Sequence[int], around: Part | None = Non
         loops.close()
 
 
-def _emit_inner(loops: NestLoops) -> None:
+def _emit_inner(loops: NestLoops, around: Part | None) -> None:
     """What is inside of all loops but that along the dimension which is reduced."""
     reductions = [root for root in loops.nest.roots if isinstance(root, ReduceRoot)]
     if reductions:
-        _emit_reduced(loops, reductions)
+        _emit_reduced(loops, reductions, around)
     else:
         _emit_body(loops, [])
 
 
-def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
+def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot], around: Part | None) -> None:
     """The innermost loop, along the reduced dimension, in its parts, and what comes of it."""
     ctx, axis = loops.ctx, loops.nest.reduced_axis
     vectorised = loops.vectorisation.axis == axis
@@ -345,7 +363,7 @@ def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
         carried = iter(loop.carried if loop else ())
         for reduction in reductions:
             reduction.enter(loop, carried)
-        with loops.in_part(part):
+        with loops.in_part(part or around):
             _emit_body(loops, reductions)
         after = iter(loops.close([value for reduction in reductions for value in reduction.values()]))
         for reduction in reductions:

@@ -72,13 +72,15 @@ def parts_of(
     before_first = functools.reduce(b.umin, [count for count, _ in ends], const("i32", extent))
     for condition in conditions:
         before_first = b.select(condition, before_first, zero("i32"))
-    before_last = functools.reduce(b.umax, [known for _, known in ends]) if ends else const("i32", extent)
+    on = {(limit.op, limit.index): True for limit in (*limits.limits, *limits.others)}
+    on |= dict.fromkeys(limits.fixed, True)
     full = _rounded_down(b, before_first, most.elements)
+    if extent == least.elements:
+        return [Part(const("i32", 0), full, most, on), Part(full, const("i32", extent), least)]
+    before_last = functools.reduce(b.umax, [known for _, known in ends]) if ends else const("i32", extent)
     last = least if extent < MIN_PARTED * most.elements else most
     unit = least.elements if limits.ends else last.elements
     past = _rounded_down(b, b.add(before_last, const("i32", unit - 1)), unit)
-    on = {(limit.op, limit.index): True for limit in (*limits.limits, *limits.others)}
-    on |= dict.fromkeys(limits.fixed, True)
     off = {(limit.op, limit.index): False for limit in limits.limits if limit.is_below}
     parts = [Part(const("i32", 0), full, most, on), Part(full, past, least)]
     beyond = Part(past, const("i32", extent), last, off)

@@ -121,3 +121,34 @@ def in_place(x, w, out, n, steps, BLOCK: tl.constexpr, CASE: tl.constexpr):
 def test_rows_that_are_loaded_again(compare, rng, case, n, steps):
     arrays = [rng.integers(-9, 9, 2 * n).astype(np.int32) for _ in range(3)]
     compare(in_place, [*arrays, n, steps], {"BLOCK": 256, "CASE": case}, grid=(2,))
+
+
+def sums_of_columns(x, out, least, rows, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """One iteration of several vectors, in which a loop goes down the rows."""
+    c = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total, lowest = tl.zeros((COLUMNS,), tl.int32), tl.full((COLUMNS,), 1000, tl.int32)
+    for first in range(0, rows, ROWS):
+        row = first + tl.arange(0, ROWS)
+        mask = (row < rows)[:, None] & (c < n)[None, :]
+        a = tl.load(x + row[:, None] * n + c[None, :], mask=mask, other=3)
+        total += tl.sum(tl.where((row < rows)[:, None], a, 5), 0)
+        lowest = tl.minimum(lowest, tl.min(a, 0))
+    tl.store(out + c, total, mask=c < n)
+    tl.store(least + c, lowest, mask=c < n)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 19])
+@pytest.mark.parametrize("n", [1, 64, 65, 127])
+def test_sums_of_columns(compare, rng, rows, n):
+    """Without masks where all rows and columns of a tile are there."""
+    x = rng.integers(-99, 99, rows * n).astype(np.int32)
+    outputs = [np.zeros(n, np.int32), np.zeros(n, np.int32)]
+    compare(sums_of_columns, [x, *outputs, rows, n], {"ROWS": 8, "COLUMNS": 64}, grid=(-(-n // 64),))
+
+
+def test_sums_of_columns_ask_for_no_mask_where_all_are_on(lower_python, lower_module):
+    x = np.zeros(4096, np.int32)
+    llir = lower_module(lower_python(sums_of_columns, [x, x, x, 64, 64], {"ROWS": 8, "COLUMNS": 64})).llir
+    loops = re.split(r"\n(?=\S+:)", llir)
+    unmasked = [block for block in loops if block.count("load <16 x i32>") >= 4 and "masked" not in block]
+    assert unmasked

@@ -50,7 +50,7 @@ def find_limits(plan: Plan, nest: Nest, axis: int, across: int | None = None) ->
     """The limits of the masks of a nest along a dimension, in blocks along it and another one if that is `across`; None
     where there are none.
     """
-    inside = (other for other in (nest.reduced_axis, across) if other not in (None, axis))
+    inside = [other for other in dict.fromkeys((nest.reduced_axis, across)) if other not in (None, axis)]
     steps, inner = _StepsOfNumbers(plan), [axis, *inside]
     limits: dict[tuple[Operation, Index], Limit] = {}
     fixed: dict[tuple[Operation, Index], None] = {}
