@@ -75,7 +75,7 @@ class Chooser:
             "link.c",
             title=self.title,
             header=f"{self.file_name}.h",
-            grid=runtime_source("grid.c"),
+            grid=runtime_source("grid.c", "tensors.c"),
             on_cpu=_on_cpu(self.on_cpu),
             tuned=self._tuned_code(),
             say=render("link_say.c") if is_checked(records) else "",

@@ -53,7 +53,7 @@ def declaration_code(maps: Sequence[TensorMap]) -> str:
 def demands(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> Iterator[tuple[str, str]]:
     """What TMA asks of the tensors that every launch encodes: in C, and in words what is wrong where it does not hold.
 
-    The same as deuteron_cuda_encode of runtime/cuda_driver.c, by functions of templates/link.c. Constants have been
+    The same as deuteron_cuda_encode of runtime/cuda_driver.c, by functions of runtime/tensors.c. Constants have been
     looked at when the kernel was compiled.
     """
     for described in maps:
@@ -63,7 +63,7 @@ def demands(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> Iterato
 
 def _demands_of(described: TensorMap, params: Sequence[ParamRecord]) -> Iterator[tuple[str, str]]:
     name = _array(described, params)
-    yield f"(uint64_t){expression_code(described.base, params)} % 16 == 0", f"{name} is not divisible by 16"
+    yield f"deuteron_is_address((uint64_t){expression_code(described.base, params)})", f"{name} is not divisible by 16"
     for dim, size in enumerate(described.sizes):
         if arguments_of(size):
             text = f"size {dim} of {name} is not from 1 to 2**32"

@@ -22,6 +22,9 @@ from deuteron.errors import LaunchError
 
 SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
 UNUSABLE = bytes(SIZE)
+# What TMA copies: tensors whose address and strides, in bytes, are divisible by 16, with sizes and strides up to these.
+# In C: aot/runtime/tensors.c.
+DIVISIBILITY, MOST_SIZE, STRIDES_END = 16, 1 << 32, 1 << 40
 Expression = tuple
 
 # What cuda.h calls the types (CU_TENSOR_MAP_DATA_TYPE_...), with their numbers; other types are copied as bits.
@@ -83,13 +86,13 @@ class TensorMap:
         return MapValues(address, sizes, strides)
 
     def _check(self, address: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> None:
-        if address % 16:
+        if address % DIVISIBILITY:
             raise self._error(f"it begins at address {address:#x}, which is no multiple of 16 bytes")
         for size in sizes:
-            if not 1 <= size <= 1 << 32:
+            if not 1 <= size <= MOST_SIZE:
                 raise self._error(f"a size of it is {size}, sizes are from 1 to 2**32")
         for stride in strides:
-            if stride % 16 or not 0 <= stride < 1 << 40:
+            if stride % DIVISIBILITY or not 0 <= stride < STRIDES_END:
                 raise self._error(f"a stride of it is {stride} bytes, strides are multiples of 16 bytes below 2**40")
 
     def _error(self, what: str) -> LaunchError:

@@ -1,6 +1,7 @@
 """Tensor maps in emitted C: evaluated as the kernel would, encoded before the launch, refused where TMA cannot."""
 
 import shutil
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from click.testing import CliRunner
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.tensor_map import TensorMap
+from deuteron.aot.templates import runtime_source
+from deuteron.backend.tensor_map import DIVISIBILITY, MOST_SIZE, STRIDES_END, TensorMap
+from deuteron.errors import LaunchError
 from deuteron.tools.main import main
 
 needs_ptxas = pytest.mark.skipif(not (shutil.which("ptxas") or find_spec("nvidia")), reason="there is no ptxas")
@@ -72,6 +75,31 @@ def test_why_tensors_are_not_copied(gpu: FakeGpu):
         "0 0 ",
         "0 0 ",
     ]
+
+
+def test_c_and_python_refuse_the_same(tmp_path):
+    """A launch from Python, and its machine code, have the numbers of backend/tensor_map.py."""
+    numbers = [
+        one + add for one in (0, DIVISIBILITY, MOST_SIZE, STRIDES_END, 1 << 62) for add in (-16, -8, -1, 0, 1, 16)
+    ]
+    asked = "".join(
+        f'printf("%d%d%d ", deuteron_is_address((uint64_t){n}), deuteron_is_size({n}), deuteron_is_stride({n}));'
+        for n in numbers
+    )
+    text = f"#include <stdio.h>\n{runtime_source('tensors.c')}int main(void) {{ {asked} return 0; }}"
+    (tmp_path / "tensors.c").write_text(text)
+    subprocess.run(["gcc", "-Wall", "-Werror", "tensors.c", "-o", "tensors"], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "tensors"], capture_output=True, text=True, check=True).stdout.split()
+    assert said == [f"{_takes(n, 1, 0):d}{_takes(0, n, 0):d}{_takes(0, 1, n):d}" for n in numbers]
+
+
+def _takes(address: int, size: int, stride: int) -> bool:
+    number = [("constant", part) for part in (address, size, stride)]
+    try:
+        TensorMap("i8", (16, 16), 0, "zero", number[0], (number[1], number[1]), (number[2],)).of_arguments([])
+    except LaunchError:
+        return False
+    return True
 
 
 OFTEN = r"""

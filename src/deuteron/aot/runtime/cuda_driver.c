@@ -16,6 +16,7 @@
 #include "cancel.c"
 #include "cuda_types.h"
 #include "status.h"
+#include "tensors.c"
 
 #define DEUTERON_SHARED __attribute__((weak, visibility("hidden")))
 #define DEUTERON_MAX_STATIC_SHARED 49152u /* what every kernel may have without asking */
@@ -453,15 +454,13 @@ DEUTERON_SHARED int deuteron_cuda_encode_v5(const deuteron_tensor_box *box, uint
   }
   for (i = 0; i < box->rank; i++) {
     const int is_last = i == box->rank - 1;
-    if (sizes[i] < 1 || sizes[i] > INT64_C(1) << 32)
-      return DEUTERON_ERROR_INVALID_VALUE;
-    if (!is_last && (strides[i] < 0 || strides[i] % 16 || strides[i] >= INT64_C(1) << 40))
+    if (!deuteron_is_size(sizes[i]) || (!is_last && !deuteron_is_stride(strides[i])))
       return DEUTERON_ERROR_INVALID_VALUE;
     extents[i] = (uint64_t)sizes[i];
     distances[i] = is_last ? 0 : (uint64_t)strides[i];
     steps[i] = 1;
   }
-  if (address % 16)
+  if (!deuteron_is_address(address))
     return DEUTERON_ERROR_INVALID_VALUE;
   result = deuteron_cuda_open(cuda);
   if (result != DEUTERON_SUCCESS)

@@ -21,7 +21,7 @@ from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
-_RUNTIME_FILES = ("status.c", "grid.c", "cancel.c", "cuda_driver.c")
+_RUNTIME_FILES = ("status.c", "grid.c", "tensors.c", "cancel.c", "cuda_driver.c")
 _BYTES_PER_LINE = 28
 _ATTRIBUTES = {"launch_cooperative_grid": "DEUTERON_LAUNCH_COOPERATIVE", "launch_pdl": "DEUTERON_LAUNCH_PDL"}
 

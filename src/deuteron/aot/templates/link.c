@@ -50,13 +50,6 @@ static bool deuteron_asked(deuteron_status fits, const char *wrong, deuteron_sta
 }
 
 ${grid}
-/* Whether TMA copies a tensor with such a size, in elements, and such a stride, in bytes. */
-DEUTERON_UNUSED static bool deuteron_is_size(int64_t size) { return size >= 1 && size <= INT64_C(1) << 32; }
-
-DEUTERON_UNUSED static bool deuteron_is_stride(int64_t bytes) {
-  return bytes >= 0 && bytes % 16 == 0 && bytes < INT64_C(1) << 40;
-}
-
 /* In words what keeps a grid from being launched, NULL where nothing does; `bad` is ready for the next one then. `large`
    is what is said of a grid that has more than `most` programs along x, or more than a device can number, and `tensors`
    of one that is not empty. */

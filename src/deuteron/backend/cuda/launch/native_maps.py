@@ -20,7 +20,15 @@ from deuteron.backend.launcher.code import Code
 from deuteron.backend.launcher.records import Record
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, array_const, const
-from deuteron.backend.tensor_map import DATA_TYPES, SWIZZLES, Expression, TensorMap
+from deuteron.backend.tensor_map import (
+    DATA_TYPES,
+    DIVISIBILITY,
+    MOST_SIZE,
+    STRIDES_END,
+    SWIZZLES,
+    Expression,
+    TensorMap,
+)
 
 _MAP = Record("num_words data_type rank swizzle fill element_bytes box box_2 box_3")  # a box is five numbers of 32 bits
 _MOST_DEPTH = 16
@@ -91,17 +99,17 @@ def define_encode(module: Module) -> None:
     fail = c.block("fail")
     rank = c.field(described, _MAP, "rank")
     base = _next(c, at, values)
-    c.leave_if(c.is_not_null(c.and_(base, c.word(15))), fail)
+    c.leave_if(c.is_not_null(c.and_(base, c.word(DIVISIBILITY - 1))), fail)
     with c.repeat(rank) as axis:
         size = _next(c, at, values)
-        c.leave_if(c.icmp("uge", c.sub(size, c.word(1)), c.word(1 << 32)), fail)
+        c.leave_if(c.icmp("uge", c.sub(size, c.word(1)), c.word(MOST_SIZE)), fail)
         c.put(sizes, axis, size)
     with c.repeat(c.sub(rank, c.word(1))) as axis:
         elements = _next(c, at, values)
-        c.leave_if(c.icmp("uge", elements, c.word(1 << 40)), fail)
+        c.leave_if(c.icmp("uge", elements, c.word(STRIDES_END)), fail)  # so that bytes do not overflow
         stride = c.mul(elements, c.field(described, _MAP, "element_bytes"))
-        c.leave_if(c.is_not_null(c.and_(stride, c.word(15))), fail)
-        c.leave_if(c.icmp("uge", stride, c.word(1 << 40)), fail)
+        c.leave_if(c.is_not_null(c.and_(stride, c.word(DIVISIBILITY - 1))), fail)
+        c.leave_if(c.icmp("uge", stride, c.word(STRIDES_END)), fail)
         c.put(strides, axis, stride)
     _call_driver(c, described, encode_tiled, (place, base, sizes, strides), fail)
     c.ret(_OK)
