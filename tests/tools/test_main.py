@@ -1,5 +1,6 @@
 """The command `deuteron` itself: the list of its commands."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,13 @@ def test_help_lists_each_command_that_there_is():
     listed = [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line]
     assert listed == main.list_commands(None)
     assert all(main.get_command(None, name).name == name for name in listed)
+
+
+@pytest.mark.parametrize("group", ["cache", "tune"])
+def test_help_of_a_group_has_a_whole_sentence_for_each_command(group):
+    text = CliRunner().invoke(main, [group, "--help"]).output
+    sentences = re.split(r"^  \w+ +", text.partition("Commands:\n")[2], flags=re.MULTILINE)[1:]
+    assert sentences and all(sentence.rstrip().endswith(".") and "..." not in sentence for sentence in sentences)
 
 
 def test_help_imports_no_command():

@@ -12,9 +12,19 @@ import click
 
 from deuteron.errors import suggest
 
+_SENTENCE = 200  # characters of a command's first sentence, which click would cut off at 45
+
 
 class Group(click.Group):
     """Commands, all of which are named where a word is none of them."""
+
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """What help says of each command: the first sentence of its own."""
+        return [(name, command.get_short_help_str(_SENTENCE)) for name, command in sorted(self.commands.items())]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(self.summaries(ctx))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

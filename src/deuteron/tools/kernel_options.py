@@ -28,7 +28,7 @@ _OPTIONS = (
     ),
     click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two, on GPUs up to 32."),
     click.option("--num-stages", "-ns", type=int, default=3, show_default=True, help="Stages of pipelined loops."),
-    click.option("--num-ctas", type=int, default=1, show_default=True, help="Blocks that run a program: 1, 2, 4 or 8."),
+    click.option("--num-ctas", type=int, default=1, show_default=True, help="CTAs that run a program: 1, 2, 4 or 8."),
     click.option("--target", "-t", help="cpu, cpu:<LLVM CPU name>, cuda:<capability>; default: the machine's own."),
     click.option(
         "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="A further option of the target."

@@ -43,9 +43,8 @@ class Commands(Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        return list(_COMMANDS.items())
 
 
 def _print_cmake_dir(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:

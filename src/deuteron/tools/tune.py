@@ -19,12 +19,13 @@ from deuteron.errors import UsageError, not_written, suggest
 from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
 from deuteron.settings import settings
 from deuteron.tools.command import Command
+from deuteron.tools.group import Group
 
 _PATH = click.Path(path_type=Path)
 _WIDTH = 160
 
 
-class _Group(click.Group):
+class _Group(Group):
     """A word that is no command is the name of a library."""
 
     def resolve_command(
