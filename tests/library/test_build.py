@@ -538,7 +538,7 @@ def test_the_command(project: Project):
     result = invoke(project, "--report", "--depfile", str(project.folder / "norms.d"))
     assert (result.exit_code, result.stderr) == (0, "norms: up to date\n")
     columns = [line.split("  ")[:3] for line in result.stdout.splitlines()]
-    assert ["rms_norm_fp16", "BLOCK = 128, eps = 1e-05, 1 warps, 3 stages", "X:16, Y:16"] in columns
+    assert ["rms_norm_fp16", "BLOCK = 128, eps = 1e-05, 1 warp, 3 stages", "X:16, Y:16"] in columns
     named = (project.folder / "norms.d").read_text().replace("\\\n", " ").splitlines()[0].partition(":")[2].split()
     assert {Path(name).name for name in named} == {"deuteron.toml", "__init__.py", "norms.py", "scale.py", "parts.py"}
     rows = json.loads(invoke(project, "norms", "--report=json").stdout)

@@ -105,6 +105,7 @@ class Chooser:
             num_algos=counted(len(algos), "algorithm"),
             targets=", ".join(sorted({record.target for record in records_of(algos)})),
             algos="\n".join(described),
+            takes=comment_lines(_taken_text(records_of(algos)[0])),
             constants=",\n".join(f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))),
             launches="\n".join(declared[:3]),
             default=_default_described(self.tables.get(name)),
@@ -305,6 +306,11 @@ class Chooser:
         return f"{conditions.pop()} ? DEUTERON_ERROR_INVALID_VALUE : DEUTERON_ERROR_UNSUPPORTED_DEVICE"
 
 
+def _taken_text(record: KernelRecord) -> str:
+    """What a function takes, as its kernels' signatures say it: in C an array is an address, of anything."""
+    return f"It takes {', '.join(f'{param.name}: {param.type}' for param in record.c_params)}."
+
+
 def _default_described(table: Table | None) -> str:
     if table is None:
         return "the first algorithm"
@@ -349,11 +355,11 @@ def call(
 
 
 def description_of(kernels: Sequence[KernelRecord]) -> str:
-    """`BLOCK = 128, 4 warps, 1 stages`: what distinguishes an algorithm."""
+    """`BLOCK = 128, 4 warps, 1 stage`: what distinguishes an algorithm."""
     record = kernels[0]
     values = [f"{param.name} = {param.value}" for param in record.constexprs]
-    cluster = [f"{record.num_ctas} ctas"] if record.num_ctas > 1 else []
-    launch = [f"{record.num_warps} warps", f"{record.num_stages} stages", *cluster]
+    cluster = [f"{record.num_ctas} CTAs"] if record.num_ctas > 1 else []
+    launch = [counted(record.num_warps, "warp"), counted(record.num_stages, "stage"), *cluster]
     return ", ".join([*values, *launch, *record.options])
 
 

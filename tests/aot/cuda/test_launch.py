@@ -88,7 +88,7 @@ def test_algorithms_with_and_without_clusters(gpu: FakeGpu):
     gpu.link()
     header = (gpu.folder / "linked.h").read_text()
     assert "algo_id 0: BLOCK = 128, 4 warps, 3 stages\n" in header
-    assert "algo_id 1: BLOCK = 128, 4 warps, 3 stages, 2 ctas\n" in header
+    assert "algo_id 1: BLOCK = 128, 4 warps, 3 stages, 2 CTAs\n" in header
     body = """
   use_device(0);
   add_alpha(NULL, 0x7000, 1.0f, 5, 0);

@@ -1,5 +1,5 @@
 /* Kernel ${name}, in ${num_algos}, for ${targets}:
-${algos}
+${algos}${takes}
    Every function returns DEUTERON_SUCCESS or what went wrong; any thread may call it at any time. Arguments that no kernel
    was compiled for give DEUTERON_ERROR_INVALID_VALUE, and so does an algo_id that does not exist; a device that there is
    no kernel for gives DEUTERON_ERROR_UNSUPPORTED_DEVICE. ${name}_default takes ${default}.${apart} */
