@@ -15,7 +15,8 @@ from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
 from deuteron.machine.tile import TileConfig
 
-USUAL_REGISTERS = 255  # of 32 bits, of a thread: the most on every GPU here
+USUAL_REGISTERS = 255  # of a thread: the most on every GPU here
+REGISTER_BYTES = 4  # of each
 
 
 @dataclass(frozen=True)

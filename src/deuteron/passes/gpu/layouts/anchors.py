@@ -36,13 +36,12 @@ from deuteron.layout.distributed import (
 )
 from deuteron.layout.linear import OFFSET, LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
 from deuteron.machine.matrix import RegisterMatrixUnit
 from deuteron.passes.gpu.dot_instructions import uses_mma, warps_of
 from deuteron.passes.gpu.layouts.computed_operands import neighbours_along_k
 
 AnyDot = DotOp | SlicedDotOp | WarpGroupDotOp
-WORD_BYTES = 4
 # Of a tile that is transposed on its way to shared memory. Where each reads one element, and rows begin anywhere, all
 # read on: what eight lanes read then begins and ends within a sector.
 LANES_APART = 4
@@ -86,7 +85,7 @@ def memory_layout(
     busy = max(per_thread, least_bytes // size)
     vector = min(num_neighbours(pointer, fast, info), busy, shape[fast])
     if len(shape) == 2 and stored_along not in (None, fast):
-        vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
+        vector = min(vector, max(per_thread * size // REGISTER_BYTES, 1))
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
         apart = LANES_APART if vector > 1 else 1
         return transposing_blocked(shape, config.num_warps, fast, vector, depth, apart, config.machine.warp_size)

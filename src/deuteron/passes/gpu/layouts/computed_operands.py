@@ -25,9 +25,8 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, num_bytes_of, num_elements_of, shape_of
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names, log2
+from deuteron.machine.gpu import REGISTER_BYTES
 
-WORD_BYTES = 4
-WORD_BITS = 8 * WORD_BYTES
 # A thread reads 16 bytes at once.
 MOST_NEIGHBOURS = 8
 # What is computed more than once where warps hold the same part of an operand.
@@ -109,7 +108,7 @@ def _comes_from(value: SSAValue, load: Operation) -> bool:
 
 def neighbours_along_k(dot: DotOp) -> int:
     """How many neighbours along K each thread holds of both operands of a dot by mma.sync."""
-    least = max(WORD_BITS // bit_width_of(dot.a.type), 1)
+    least = max(8 * REGISTER_BYTES // bit_width_of(dot.a.type), 1)
     wanted = [count for index in range(2) for count in _wanted(dot, index)]
     if not wanted or not all(_reads_along_k(dot, index) for index in range(2)):
         return least
@@ -123,7 +122,7 @@ def _wanted(dot: DotOp, index: int) -> Iterator[int]:
     size = num_elements_of(dot.operands[index].type)
     for load in computed.loads if computed else ():
         loaded = load.results[0].type
-        words = max(num_elements_of(loaded) * byte_width_of(loaded) // WORD_BYTES, 1)
+        words = max(num_elements_of(loaded) * byte_width_of(loaded) // REGISTER_BYTES, 1)
         yield min(size // words // _expanded_across_k(dot, index, load), MOST_NEIGHBOURS)
 
 
@@ -145,7 +144,7 @@ def _reads_along_k(dot: DotOp, index: int) -> bool:
 
 
 def _is_read_along_k(dot: DotOp, index: int, load: LocalLoadOp) -> bool:
-    if byte_width_of(load.results[0].type) >= WORD_BYTES:
+    if byte_width_of(load.results[0].type) >= REGISTER_BYTES:
         return True
     axis = k_axis_of(dot, index, load)
     return axis is not None and layout_of(load.operands[0].type).of(OFFSET)[0].index(1) == axis

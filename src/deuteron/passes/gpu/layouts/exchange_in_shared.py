@@ -22,10 +22,9 @@ from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of
 from deuteron.layout.linear import REGISTER
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
 from deuteron.passes.optimisation import Optimisation
 
-WORD_BYTES = 4
 MAX_SHARE = 1 / 2  # of shared memory, so that there is room for what else a kernel has there
 
 
@@ -56,4 +55,4 @@ def num_shuffles(op: GatherOp) -> int:
     route = exchange_route_of(op)
     if route is None or route.warp or not route.lane:
         return 0
-    return max(layout_of(op.src.type).in_size(REGISTER) * byte_width_of(op.src.type) // WORD_BYTES, 1)
+    return max(layout_of(op.src.type).in_size(REGISTER) * byte_width_of(op.src.type) // REGISTER_BYTES, 1)

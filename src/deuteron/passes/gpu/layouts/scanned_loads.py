@@ -39,8 +39,8 @@ from deuteron.ir.ttg.inference import is_elementwise, is_flexible
 from deuteron.ir.types import byte_width_of, is_tile, shape_of
 from deuteron.layout.distributed import default_blocked, in_columns
 from deuteron.layout.linear import LinearLayout
-from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.layouts.anchors import WORD_BYTES, contiguous_order, num_neighbours
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
+from deuteron.passes.gpu.layouts.anchors import contiguous_order, num_neighbours
 from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
 
 MOST_BYTES = 64  # of one load that a thread has side by side: lanes of a warp touch each sector twice
@@ -84,7 +84,7 @@ def _layout(scan: ScanOp, loads: list[LoadOp], info: AxisInfoAnalysis, config: G
         return None
     if fast == axis:
         return _of_narrowest(scan, loads, info, config)
-    word = max(1, *(WORD_BYTES // byte_width_of(load.result.type) for load in loads))
+    word = max(1, *(REGISTER_BYTES // byte_width_of(load.result.type) for load in loads))
     widest = min(num_neighbours(load.ptr, fast, info) for load in loads)
     vector = min(max(shape[fast] // config.machine.warp_size, word), widest, shape[fast])
     return in_columns(shape, config.num_warps, axis, fast, vector, config.machine.warp_size)

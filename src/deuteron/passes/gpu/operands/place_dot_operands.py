@@ -51,10 +51,10 @@ from deuteron.ir.types import byte_width_of, element_type_of, num_bytes_of, shap
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
 from deuteron.passes.gpu.dot_instructions import has_room, must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import dot_layouts
-from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOperand, k_axis_of
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand, k_axis_of
 from deuteron.passes.gpu.operands.joins import select_joined
 from deuteron.passes.gpu.operands.origins import is_from_dot, load_of
 from deuteron.passes.gpu.operands.parts import Parts
@@ -135,7 +135,7 @@ class _Rewrite:
         computed = {index: one for index in loaded if (one := self._computed(op, index)) is not None}
         self._place_loads(*computed.values())
         loaded = [index for index in loaded if index not in computed]
-        reads_words = computed or byte_width_of(op.a.type) > WORD_BYTES
+        reads_words = computed or byte_width_of(op.a.type) > REGISTER_BYTES
         place = self._matrix_of_words if reads_words else self._tile
         placed = {index: place(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():

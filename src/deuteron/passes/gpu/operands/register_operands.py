@@ -21,9 +21,9 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import byte_width_of, num_elements_of, shape_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
 from deuteron.layout.wgmma import WARPGROUP, M
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
-from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOperand, k_axis_of
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand, k_axis_of
 
 # Of a thread's registers, for the sums and the operand: what addresses, masks and words that are converted leave.
 TILES_SHARE = 3 / 4
@@ -63,7 +63,7 @@ def _fits(operand: SSAValue, shape: tuple[int, int], config: GPUConfig) -> bool:
     """Whether each warp has rows of its own, and threads room for their part of an operand and of sums of a shape."""
     if shape[0] * WARPGROUP < M * config.num_warps:
         return False
-    size = num_elements_of(operand.type) * byte_width_of(operand.type) / WORD_BYTES + shape[0] * shape[1]
+    size = num_elements_of(operand.type) * byte_width_of(operand.type) / REGISTER_BYTES + shape[0] * shape[1]
     return size / config.num_threads <= ceil(TILES_SHARE * config.registers_per_thread)
 
 
@@ -71,8 +71,8 @@ def loads_in_words(operand: SSAValue, computed: ComputedOperand) -> float:
     """What shared memory gives for the loads of an operand, in bytes that it could give meanwhile: a thread has two
     neighbours of 16 bits in each register, so that it reads two elements at once.
     """
-    lanes = num_elements_of(operand.type) * byte_width_of(operand.type) / WORD_BYTES
-    return lanes * WORD_BYTES * len(computed.loads)
+    lanes = num_elements_of(operand.type) * byte_width_of(operand.type) / REGISTER_BYTES
+    return lanes * REGISTER_BYTES * len(computed.loads)
 
 
 def steps_along_k(operand: SSAValue) -> int:

@@ -42,7 +42,7 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.types import is_tile
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import REGISTER_BYTES, GPUConfig
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 from deuteron.passes.gpu.pipelining.loads_into_registers import loads_into_registers
@@ -65,7 +65,7 @@ REGISTERS_PER_COMPUTED = 5 / 4
 # What the addresses of loads depend on: 32 registers. Not measured.
 MAX_BYTES_OF_ADDRESSES = 128
 # Registers of a thread, of what no dot reads: scales of rows or columns. Not measured.
-MAX_REGISTERS_BESIDE_DOTS, REGISTER_BYTES = 8, 4
+MAX_REGISTERS_BESIDE_DOTS = 8
 IN_BRANCH = "it is in a branch"
 STORED = "the loop stores to the same argument, or to what may be the same place"
 OF_ADDRESS = "addresses of others depend on it"
