@@ -43,6 +43,7 @@ from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.memory.shorten_lives import ShortenLives
 from deuteron.passes.gpu.operands.load_once import LoadOnce
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
+from deuteron.passes.gpu.operands.round_dot_operands import RoundDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.transpose_dots import TransposeDots
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
@@ -137,6 +138,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         FenceAcquires(),
         # After everything that asks what may move over an atomic.
         FenceAtomics(),
+        # After dots by wgmma, which take what is there. Before slices: what rounds is one of their ops.
+        RoundDotOperands(config),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
         SliceTiles(),
         # After slices, in which a thread has parts of fewer rows. Before memory: results are converted.

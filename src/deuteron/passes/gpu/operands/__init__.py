@@ -2,6 +2,7 @@
 
 load_once.py            packed words, once
 split_dot_operands.py   f32 by way of parts in tf32 or bf16
+round_dot_operands.py   f32 to tf32 before shared memory, where dots would each time
 widen_dot_operands.py   fp8 by way of f16
 widen_sums.py           sums of f16 as f32, while a loop adds to them
 transpose_dots.py       computed operands first, where wgmma reads registers
