@@ -15,22 +15,20 @@ import re
 from itertools import accumulate
 
 _DECLARED = re.compile(r"\.reg \.[bfsu](\d+)\s+%([a-z]+)<")
-_VALUE = re.compile(r"%([a-z]+)\d+\b")
+_VALUE = re.compile(r"%[a-z]+\d+")
 _WORD_BITS = 32
 
 
 def live_registers(ptx: str) -> int:
     """Of one thread, 32 bits each; predicates have registers of their own."""
     words = {prefix: -(-int(bits) // _WORD_BITS) for bits, prefix in _DECLARED.findall(ptx)}
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for place, value in enumerate(_VALUE.finditer(ptx)):
-        if value[1] in words:
-            first.setdefault(value[0], place)
-            last[value[0]] = place
-    changes = [0] * (1 + max(last.values(), default=0))
-    for name, place in first.items():
-        size = words[name.rstrip("0123456789")[1:]]
+    values = _VALUE.findall(ptx)
+    places = range(len(values))
+    last = dict(zip(values, places, strict=True))
+    first = dict(zip(reversed(values), reversed(places), strict=True))
+    changes = [0] * (len(values) + 1)
+    for value, place in first.items():
+        size = words.get(value.rstrip("0123456789")[1:], 0)
         changes[place] += size
-        changes[last[name]] -= size
+        changes[last[value]] -= size
     return max(accumulate(changes))

@@ -29,6 +29,8 @@ class BlockGroups:
     def __init__(self, block: Block, most_held: float = inf):
         self._block, self._most_held = block, most_held
         self._known: dict[SSAValue, bool] = {}
+        self._list: list[Operation] = []  # of the block now, and where in it each is
+        self._places: dict[Operation, int] = {}
         self._ops: dict[int, tuple[Operation, list[SSAValue]]] = {}  # those of the last time, with what they took
         self._begins: dict[int, tuple[list[int], int]] = {}
         self._grown: dict[tuple[int, int], tuple[Group, _Seen]] = {}
@@ -38,52 +40,55 @@ class BlockGroups:
         """Of the groups that which saves most; None: there is none."""
         self._forget(self._changed())
         best: Group | None = None
-        sliced: dict[Operation, int] = {}
-        ops = list(self._block.ops)
-        places = {op: place for place, op in enumerate(ops)}
-        for place, op in enumerate(ops):
-            axes, num_slices = self._begun_by(op)
-            if not axes or sliced.get(op, 0) >= num_slices:
+        sliced: dict[int, int] = {}
+        for place, axes, num_slices in self._beginnings():
+            if sliced.get(id(self._list[place]), 0) >= num_slices:
                 continue  # what begins with it is part of a group that is known
             for axis in axes:
-                group = self._group(ops, places, place, axis)
-                count = group.count()
-                if not group.ops or count == 1:
+                group = self._group(place, axis)
+                if not group.ops or group.slices == 1:
                     continue
-                sliced.update((one, max(count, sliced.get(one, 0))) for one in group.ops)
+                for one in group.ops:
+                    sliced[id(one)] = max(group.slices, sliced.get(id(one), 0))
                 best = group if best is None or group.saved > best.saved else best
         self._last = best
         return best
 
-    def _begun_by(self, op: Operation) -> tuple[list[int], int]:
-        """The dimensions along which a group may begin with an op, and how many slices there would be of it alone."""
-        if id(op) not in self._begins:
-            self._begins[id(op)] = axes_to_begin(op, self._known), slices_of_one(op)
-        return self._begins[id(op)]
+    def _beginnings(self) -> list[tuple[int, list[int], int]]:
+        """Of the ops with which a group may begin: the place, the dimensions along which it may, and how many slices
+        there would be of the op alone.
+        """
+        for op in self._list:
+            if id(op) not in self._begins:
+                self._begins[id(op)] = axes_to_begin(op, self._known), slices_of_one(op)
+        begins = ((place, *self._begins[id(op)]) for place, op in enumerate(self._list))
+        return [begin for begin in begins if begin[1]]
 
-    def _group(self, ops: Sequence[Operation], places: dict[Operation, int], place: int, axis: int) -> Group:
-        key = id(ops[place]), axis
+    def _group(self, place: int, axis: int) -> Group:
+        key = id(self._list[place]), axis
         if key not in self._grown:
             group = Group(known=self._known, most_held=self._most_held)
-            self._grown[key] = _grown(ops, places, place, axis, group)
+            self._grown[key] = _grown(self._list, self._places, place, axis, group)
         return self._grown[key][0]
 
     # -- what has changed since the last time ---
 
     def _forget(self, changed: _Seen) -> None:
-        self._begins = {key: begins for key, begins in self._begins.items() if key not in changed}
+        for key in changed:
+            self._begins.pop(key, None)
         self._grown = {key: grown for key, grown in self._grown.items() if changed.isdisjoint(grown[1])}
 
     def _changed(self) -> _Seen:
         """The ops that are new or gone, take something new, or give something to others than before."""
-        now = {id(op): op for op in self._block.ops}
-        new = [op for key, op in now.items() if key not in self._ops]
-        gone = [key for key in self._ops if key not in now]
-        taken = [*map(_taken, new), *(self._ops[key][1] for key in gone)]
+        self._list = list(self._block.ops)
+        self._places = {op: place for place, op in enumerate(self._list)}
+        new = [op for op in self._list if id(op) not in self._ops]
+        gone = self._ops.keys() - map(id, self._list)
+        taken = [*map(_taken, new), *(self._ops.pop(key)[1] for key in gone)]
         givers = {id(value.owner) for values in taken for value in values}
         last = map(id, self._last.ops) if self._last else ()
         changed = {*map(id, new), *gone, *givers, *last, *self._users(new)}
-        self._ops = {key: (op, _taken(op)) if key in changed else self._ops[key] for key, op in now.items()}
+        self._ops.update((id(op), (op, _taken(op))) for op in self._list if id(op) in changed)
         return changed
 
     def _users(self, ops: Iterable[Operation]) -> _Seen:
@@ -135,12 +140,18 @@ def _without_strangers(group: Group) -> Group:
     may be in a group of their own.
     """
     inside = set(group.ops)
+    strangers = {op for op in group.ops if not _is_needed(op, group, inside)}
+    if not strangers:
+        return group
     smaller = Group(known=group.known, most_held=group.most_held)
     for op in group.ops:
-        is_needed = group.is_used_by(op) or any(use.operation in inside for use in _uses(op))
-        if (is_needed or not smaller.lets_pass(op)) and not smaller.add(op, group.axis_of(op)):
+        if not (op in strangers and smaller.lets_pass(op)) and not smaller.add(op, group.axis_of(op)):
             return group  # of fewer ops there would be more slices, which this one does not have
     return smaller if smaller.ops else group
+
+
+def _is_needed(op: Operation, group: Group, inside: set[Operation]) -> bool:
+    return group.is_used_by(op) or any(use.operation in inside for use in _uses(op))
 
 
 def _uses(op: Operation) -> Iterator[Use]:

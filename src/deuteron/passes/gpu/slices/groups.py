@@ -92,9 +92,14 @@ class Group:
         return self.most // self.count() >= MANY
 
     @cached_property
+    def slices(self) -> int:
+        """Into how many a group is cut that is complete."""
+        return self.count()
+
+    @cached_property
     def saved(self) -> float:
         """How many instructions fewer a loop has, what goes through memory added; of a group that is complete."""
-        return self.cost * (1 - 1 / self.count()) - OF_MEMORY * self._moved
+        return self.cost * (1 - 1 / self.slices) - OF_MEMORY * self._moved
 
     @property
     def _moved(self) -> int:
