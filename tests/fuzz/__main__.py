@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--minutes", type=float, help="stop after so long")
     parser.add_argument(
-        "--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, /late, /costs, jit, gpu, triton"
+        "--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, /late, /costs, jit, aot, gpu, triton"
     )
     parser.add_argument("--triton-python", help="a Python that has Triton; default: that of build/triton, made for it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

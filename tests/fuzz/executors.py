@@ -10,7 +10,8 @@ that fault (`pages.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the 
 of one (`overlapping.py`); `gpu`, the machine's;
 `triton`, what Triton's frontend makes of the program, on the CPU (`triton.py`); `claims`, what analyses say of it
 beside the interpreter (`claims.py`); `jit`, the CPU by way of `kernel[grid](...)`, again and again (`jit.py`);
-`python`, CPython itself, of kernels that are plain Python (`control_flow.py`).
+`python`, CPython itself, of kernels that are plain Python (`control_flow.py`); `aot`, `aot:aarch64`: a program of C
+(`aot.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from deuteron.errors import (
 from deuteron.interpreter.rules import RULES
 from deuteron.ir.text import print_module
 from tests.fuzz.any_costs import CPU_COSTS, any_costs
+from tests.fuzz.aot import run_in_c
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.claims import difference_of_claims
@@ -90,6 +92,7 @@ COSTS = "costs"
 PAGES = "pages"
 CLAIMS = "claims"
 JIT = "jit"
+AOT = "aot"
 PYTHON = "python"
 ORIGINAL = "original"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
@@ -107,6 +110,12 @@ def source_of(case: Case, is_aligned: bool = True) -> ASTSource:
         if is_aligned if argument.size is not None else _is_multiple_of_16(argument):
             attributes[(index,)] = [["tt.divisibility", 16]]
     return ASTSource(case.function(), {a.name: signature_of(a) for a in case.arguments}, {}, attributes)
+
+
+def _signature_text(case: Case) -> str:
+    """The types and hints of a case, as `deuteron compile` takes them."""
+    hints = [":16" if a.size or a.dtype != "int1" and _is_multiple_of_16(a) else "" for a in case.arguments]
+    return ", ".join(f"{signature_of(a)}{hint}" for a, hint in zip(case.arguments, hints, strict=True))
 
 
 def _is_multiple_of_16(number: Argument) -> bool:
@@ -214,6 +223,8 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
     if executor == PYTHON:
         run_by_python(case, values)
         return [value for value in values if isinstance(value, np.ndarray)], 0.0
+    if executor.partition(":")[0] == AOT:
+        return run_in_c(case, _signature_text(case), executor), 0.0
     kernel, run = _prepared(case, source, executor)
     seconds = used() - begin
     run(kernel, grid, values)
