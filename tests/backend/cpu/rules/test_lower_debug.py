@@ -34,6 +34,7 @@ PRINTING = """
         tl.device_print("x", tl.load(x + i))
         tl.device_print("both 100%", n, tl.load(y + i[:, None] + i[None, :]))
         tl.device_print("bits", tl.load(x + i), hex=True)
+        tl.device_print("bits", tl.load(x).to(tl.bfloat16), tl.load(x).to(tl.float8e5), n == 7, n.to(tl.int8), hex=True)
         tl.device_print("done")
 """
 
@@ -49,7 +50,7 @@ def test_print_as_the_interpreter_does(tmp_path):
     result = run_apart(tmp_path, PRINTING, call)
     interpreted, compiled = result.stdout.split("---\n")
     assert compiled == interpreted, result.stderr
-    assert compiled.count("\n") == 2 * (2 + 1 + 4 + 2 + 1)
+    assert compiled.count("\n") == 2 * (2 + 1 + 4 + 2 + 4 + 1)
 
 
 UNKNOWN = """
