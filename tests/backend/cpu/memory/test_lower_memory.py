@@ -260,3 +260,23 @@ def test_offsets_of_64_bits_do_not_wrap(lower_module, lower_python):
 
     module = lower_python(copy, [np.zeros(1, np.float32), np.zeros(1, np.float32), 7], {"BLOCK": 64})
     assert "straight" not in lower_module(module, "x86-64-v4").llir
+
+
+def masked_copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=3), mask=i < n)
+
+
+def test_registers_without_a_lane_on_are_not_accessed(lower_python, lower_module):
+    """A masked access of a vector of four registers is one of each, which is skipped where none of its lanes is on."""
+    x = np.zeros(64, np.float32)
+    llir = lower_module(lower_python(masked_copy, [x, x, 33], {"BLOCK": 64})).llir
+    assert len(re.findall(r"call void @llvm.masked.store.v16f32", llir)) == 4
+    assert "masked.store.v64f32" not in llir and "masked.load.v64f32" not in llir
+
+
+@pytest.mark.parametrize("n", [0, 1, 16, 17, 33, 48, 63, 64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.int64])
+def test_some_of_a_few_registers(compare, rng, dtype, n):
+    x = rng.integers(0, 99, max(n, 1)).astype(dtype)
+    compare(masked_copy, [x, np.zeros(max(n, 1), dtype), n], {"BLOCK": 64})

@@ -1,5 +1,6 @@
-"""Loads and stores of lanes whose elements follow one another; where some may be off, masked ones, or lane by lane.
-Loads, too, of those that lie in two such runs, as columns that wrap around do.
+"""Loads and stores of lanes whose elements follow one another; where some may be off, masked ones, a register of them
+at a time, if any of its lanes is on, or lane by lane. Loads, too, of those that lie in two such runs, as columns that
+wrap around do.
 
 Processors fetch ahead what loads without a mask read one after the other: on a Zen 5 masked loads alone read memory
 at 35 GB/s, others at 60. So loads have no mask where all lanes are on, which is tested. Stores are masked where that
@@ -14,8 +15,9 @@ from deuteron.backend.cpu.memory.by_lanes import consecutive, gather, scatter
 from deuteron.backend.cpu.memory.element_access import Access
 from deuteron.backend.cpu.memory.masks import is_full, is_tested_by_lanes, mask_vector
 from deuteron.backend.cpu.memory.streaming import can_stream, store_streaming
-from deuteron.backend.llvm.types import Value, const, vector, vector_const, zero
-from deuteron.backend.math.vectors import any_lane
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
+from deuteron.backend.math.vectors import any_lane, concatenated
 
 
 def load_neighbours(access: Access, first: Value, mask: Fragment | None) -> Value:
@@ -36,16 +38,17 @@ def load_neighbours(access: Access, first: Value, mask: Fragment | None) -> Valu
 
 
 def _load_some(access: Access, first: Value, mask: Value) -> Value:
-    if access.has_masked_moves:
-        return _load_unless_empty(access, first, mask)
-    return gather(access, consecutive(access, first), mask)
+    if not access.has_masked_moves:
+        return gather(access, consecutive(access, first), mask)
+    b = access.b
+    return concatenated(b, [_load_unless_empty(b, at, on, access.type) for at, on in _registers(access, first, mask)])
 
 
-def _load_unless_empty(access: Access, first: Value, mask: Value) -> Value:
+def _load_unless_empty(b: Builder, first: Value, mask: Value, element_type: str) -> Value:
     """What a masked load reads where all lanes are off is waited for, though nothing comes of it."""
-    b, type = access.b, vector(access.type, access.lanes)
+    type = vector(element_type, width(mask.type))
     with b.if_(any_lane(b, mask), "some_on") as branch:
-        branch.yield_(b.masked_load(type, first, access.num_bytes, mask))
+        branch.yield_(b.masked_load(type, first, byte_width(element_type), mask))
         branch.otherwise()
         branch.yield_(zero(type))
     return branch.results[0]
@@ -90,8 +93,24 @@ def store_neighbours(
 
 
 def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
-    if access.has_masked_moves:
-        with access.b.if_(any_lane(access.b, mask), "some_on"):
-            access.b.masked_store(elements, first, access.num_bytes, mask)
-    else:
+    if not access.has_masked_moves:
         scatter(access, elements, consecutive(access, first), mask)
+        return
+    b = access.b
+    for (at, on), (_, part) in zip(_registers(access, first, mask), _registers(access, first, elements), strict=True):
+        with b.if_(any_lane(b, on), "some_on"):
+            b.masked_store(part, at, access.num_bytes, on)
+
+
+def _registers(access: Access, first: Value, lanes: Value) -> list[tuple[Value, Value]]:
+    """The lanes of a vector register by register, and the addresses of those from one on."""
+    b, count = access.b, access.ctx.target.vector_width(8 * access.num_bytes)
+    if access.lanes <= count:
+        return [(first, lanes)]
+    return [
+        (
+            b.gep("i8", first, const("i64", start * access.num_bytes)) if start else first,
+            b.shufflevector(lanes, None, range(start, start + count)),
+        )
+        for start in range(0, access.lanes, count)
+    ]
