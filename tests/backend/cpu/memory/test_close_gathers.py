@@ -70,3 +70,11 @@ def test_two_vectors_are_shuffled(dtype):
     assert "vpermi2var" in text
     text = compile_for("cpu:x86-64-v3", gather, x, numbers, x, 64, 0, B=64).asm["llir"]
     assert "vpermi2var" not in text
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.int8])
+def test_processors_that_gather_fast_do_not_look(dtype):
+    """Narrow elements neither: words that hold them are gathered."""
+    x, numbers = np.zeros(64, dtype), np.zeros(64, np.int32)
+    text = compile_for("cpu:sapphirerapids", gather, x, numbers, x, 64, 0, B=64).asm["llir"]
+    assert "vpermi2var" not in text and "llvm.masked.gather" in text

@@ -54,8 +54,10 @@ class Access:
 
     @property
     def has_fast_gathers(self) -> bool:
-        """Whether that takes less time than finding out whether they lie close together."""
-        return self.has_gathers and self.ctx.target.gathers_fast
+        """Whether one of them, or of the words that hold them, takes less time than finding out whether they lie close
+        together.
+        """
+        return (self.has_gathers or self.has_gathers_of_words) and self.ctx.target.gathers_fast
 
     @property
     def has_gathers_of_words(self) -> bool:
