@@ -121,7 +121,7 @@ def _grown(
         return group, seen
     for op in ops[place + 1 :]:
         seen.add(id(op))
-        if not group.join(op) and not group.lets_pass(op):
+        if not group.grow(op):
             break
     group = _without_strangers(group)
     while (place := max(_before(group, places, place), default=-1)) >= 0:

@@ -74,6 +74,7 @@ class Group:
 
     ops: list[Operation] = field(default_factory=list)
     axes: dict[SSAValue, Axis] = field(default_factory=dict)
+    given: set[int] = field(default_factory=set)  # the same values by `id`: their own hash is slow
     store_axes: dict[Operation, int] = field(default_factory=dict)
     bits: int = bit_width_of(i32) - 1
     reads: Targets = field(default_factory=Targets)
@@ -133,21 +134,23 @@ class Group:
 
     def add(self, op: Operation, axis: int) -> bool:
         """Take an op in, cut along this dimension, if it may be."""
-        axes = self._cuts(op, axis)
-        if axes is None:
-            return False
-        bits = min(self.bits, _slice_bits(op, axis, axes))
+        axes = axes_of(op, axis)
+        bits = 0 if axes is None else min(self.bits, _slice_bits(op, axis, axes))
         if bits == 0 or (self.ops and 1 << bits < self._least_slices(op)):
             return False
+        read, written = read_by(op), written_by(op)
+        if not self._may_be_cut(op, axis, axes) or not self._may_access(op, read, written):
+            return False
         self.bits, self.most = bits, max(self.most, most_registers(op))
-        self.cost += cost_of(op) + sum(map(self._cost_anew, op.operands))
+        self.cost += cost_of(op) + sum(map(self._cost_anew, op._operands))
         self.ops.append(op)
         self.is_pure &= is_pure(op)
         self.axes.update((result, axes[result]) for result in op.results)
-        for operand in op.operands:
+        self.given.update(map(id, op.results))
+        for operand in op._operands:
             self.needed.setdefault(operand, set()).add(axes.get(operand))
-        self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
-        if written_by(op) or isinstance(op, LocalStoreOp):
+        self.reads, self.writes = self.reads | read, self.writes | written
+        if written or isinstance(op, LocalStoreOp):
             self.store_axes[op] = axis
         return True
 
@@ -162,16 +165,12 @@ class Group:
                 pending += value.owner.operands
         return cost
 
-    def _cuts(self, op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
-        """How an op's tiles are cut, if it may be done with the group."""
-        axes = axes_of(op, axis)
-        if axes is None or not _has_known_value(op) or not self._may_access(op):
-            return None
-        if isinstance(op, DOTS) and not self._may_cut(op, axis):
-            return None
+    def _may_be_cut(self, op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> bool:
+        """Whether an op's tiles are cut as the group's are that it takes."""
+        if not _has_known_value(op) or (isinstance(op, DOTS) and not self._may_cut(op, axis)):
+            return False
         # A scalar is cut along nothing: one that the group gives is a sum, which is whole after the loop alone.
-        taken = (value for value in op.operands if value in self.axes)
-        return None if any(self.axes[value] != axes.get(value) for value in taken) else axes
+        return all(self.axes[value] == axes.get(value) for value in op._operands if id(value) in self.given)
 
     def _may_cut(self, op: DotOp | SlicedDotOp, axis: int) -> bool:
         """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
@@ -200,10 +199,14 @@ class Group:
         if is_ours and axis is not None and not isinstance(op, DotOp) and self.add(op, axis):
             self.ops.insert(0, self.ops.pop())
 
-    def join(self, op: Operation) -> bool:
-        """Take in an op that uses what the group gives, or one whose tiles are cut like the group's."""
+    def grow(self, op: Operation) -> bool:
+        """Take in an op that follows, or let it stay before the group; False: neither may be."""
         if self.is_used_by(op):
             return any(self.add(op, axis) for axis in axes_to_cut(op))
+        return self._join(op) or self._may_precede(op)
+
+    def _join(self, op: Operation) -> bool:
+        """Take in an op whose tiles are cut like the group's."""
         main = main_value(op)
         if main is None:
             return False
@@ -220,26 +223,29 @@ class Group:
         return bool(op.results) and self.axes[op.results[0]] == SUMMED
 
     def is_used_by(self, op: Operation) -> bool:
-        return any(operand in self.axes for inner in nested_ops(op) for operand in inner.operands)
+        return any(id(operand) in self.given for inner in nested_ops(op) for operand in inner._operands)
 
     def lets_pass(self, op: Operation) -> bool:
         """Whether an op may stay before all of the group."""
+        return self._may_precede(op) and not self.is_used_by(op)
+
+    def _may_precede(self, op: Operation) -> bool:
+        """The same of one that uses nothing of what the group gives."""
         is_free = is_pure(op) or self._only_reads_apart(op) or (self.is_pure and not op.regions)
-        return (is_free or _is_empty_memory(op)) and not self.is_used_by(op)
+        return is_free or _is_empty_memory(op)
 
     def _only_reads_apart(self, op: Operation) -> bool:
         """Whether it reads, but no kind of memory that the group writes."""
         written = {SHARED if isinstance(store, LocalStoreOp) else GLOBAL for store in self.store_axes}
         return is_removable(op) and not any(effect.resource in written for effect in effects_of(op))
 
-    def _may_access(self, op: Operation) -> bool:
+    def _may_access(self, op: Operation, read: Targets, written: Targets) -> bool:
         """Whether it touches memory in such a way that slices of it may come before those of the others."""
         if any(effect.kind not in (READ, WRITE) or effect.resource not in MEMORY for effect in effects_of(op)):
             return False
         shared = _in_shared(op)
         if shared and any(_is_written_by_one(shared, _in_shared(other)) for other in self.ops):
             return False
-        read, written = read_by(op), written_by(op)
         pairs = [(read, self.writes), (written, self.reads), (written, self.writes)]
         return all(can_be_apart(one, other) for one, other in pairs)
 
@@ -304,7 +310,7 @@ def _is_large(op: Operation) -> bool:
 
 def is_made_anew(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether a slice of a tile is made where it is needed: it is an index, or another shape of something."""
-    return isinstance(value.owner, SHAPES) or is_index(value, known)
+    return type(value.owner) in SHAPES or is_index(value, known)
 
 
 def is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:

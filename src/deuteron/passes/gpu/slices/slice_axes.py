@@ -44,9 +44,12 @@ SUMS = (DotOp, ReduceOp)
 
 def main_value(op: Operation) -> SSAValue | None:
     """The tile whose dimensions are those that an op is cut along."""
-    stored = op.ptr if isinstance(op, StoreOp) else op.src if isinstance(op, LocalStoreOp) else None
-    value = op.results[0] if op.results else stored
+    value = op.results[0] if op.results else _stored(op)
     return value if value is not None and is_tile(value.type) else None
+
+
+def _stored(op: Operation) -> SSAValue | None:
+    return op.ptr if isinstance(op, StoreOp) else op.src if isinstance(op, LocalStoreOp) else None
 
 
 def axes_to_cut(op: Operation) -> list[int]:

@@ -43,13 +43,13 @@ from deuteron.ir.ttg.layout import MemDescType, layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import i32, shape_of
+from deuteron.ir.types import i32, is_tile, shape_of
 from deuteron.layout.slices import sliceable_bits
 from deuteron.machine.gpu import USUAL_REGISTERS
 from deuteron.passes.gpu.slices import costs
 from deuteron.passes.gpu.slices.block_groups import BlockGroups
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
-from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all, matrix_instructions
+from deuteron.passes.gpu.slices.costs import bits_in_thread, cost_beside_dots, cost_of_all, matrix_instructions
 from deuteron.passes.gpu.slices.give_in_memory import give_in_memory
 from deuteron.passes.gpu.slices.groups import MANY, Group, is_made_anew
 from deuteron.passes.gpu.slices.live_tiles import live_registers
@@ -126,9 +126,11 @@ class SliceTiles(Optimisation):
             for inner in _blocks_in(op):
                 is_carried |= self._block(inner, infos, is_crowded)
             is_carried |= _keep_of(op, infos, held)
+        if not is_crowded:
+            self._slice_groups(block, infos, inf, is_crowded)
         # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
-        for most_held in (held,) if is_crowded else (inf, held):
-            self._slice_groups(block, infos, most_held, is_crowded)
+        if is_crowded or _has_wider(block, held):
+            self._slice_groups(block, infos, held, is_crowded)
         _erase_unused(block)
         return is_carried
 
@@ -180,6 +182,12 @@ def _is_by_tensor_cores(op: Operation) -> bool:
 def _is_crowded(func: FuncOp) -> bool:
     cost = cost_beside_dots(func)
     return cost >= CROWDED_COST or cost >= SPILLING_COST and live_registers(func) >= SPILLING_REGISTERS
+
+
+def _has_wider(block: Block, bits: float) -> bool:
+    """Whether an op gives or takes a tile of more bits in a thread."""
+    values = (value for op in block.ops for value in (*op.results, *op._operands))
+    return any(is_tile(value.type) and bits_in_thread(value) > bits for value in values)
 
 
 def _erase_unused(block: Block) -> None:
