@@ -14,16 +14,16 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, level_of
 from deuteron.backend.llvm.types import Value, bit_width, const
 
-_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def where_comparison_is_full(emitter: Emitter, predicate: str, x: Fragment, y: Fragment) -> Value | None:
     """Of a comparison (`slt`, `uge`, ...) of what grows along the lanes with what is the same in all of them."""
     sign, relation = predicate[:1], predicate[1:]
-    if relation not in _SWAPPED:
+    if relation not in SWAPPED:
         return None
     if isinstance(x, Uniform):
-        x, y, relation = y, x, _SWAPPED[relation]
+        x, y, relation = y, x, SWAPPED[relation]
     if not (isinstance(x, Affine) and isinstance(y, Uniform) and isinstance(x.step, int)) or x.elements is not None:
         return None
     growth = (x.lanes - 1) * x.step

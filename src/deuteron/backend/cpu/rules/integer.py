@@ -12,10 +12,12 @@ from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, known_truth, lanes_of, level_of
-from deuteron.backend.cpu.memory.full_masks import mask_of, where_both_are_full, where_comparison_is_full
+from deuteron.backend.cpu.memory.full_masks import SWAPPED, mask_of, where_both_are_full, where_comparison_is_full
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, vector_const, width
 from deuteron.backend.math import division
+from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, element_type_of, i1
 
 Emit = Callable[..., Value]
@@ -167,8 +169,35 @@ def _absolute(b: Builder, x: Value) -> Value:
 
 
 def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-    mask = lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
+    mask = _compared_in_bytes(ctx, op, x, y)
+    if mask is None:
+        mask = lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
     return mask_of(mask, where_comparison_is_full(ctx.emitter, op.predicate_name, x, y))
+
+
+def _compared_in_bytes(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment | None:
+    """A range compared with one number: numbers of lanes, bytes, with how many of them are before it. Of more lanes
+    than a register has words that is one comparison; None where it is not such a one.
+    """
+    sign, relation = op.predicate_name[:1], op.predicate_name[1:]
+    if relation not in SWAPPED or sign != "s" or not ctx.target.masks_narrow:
+        return None
+    counted = op.operands[0]
+    if isinstance(x, Uniform):
+        x, y, relation, counted = y, x, SWAPPED[relation], op.operands[1]
+    is_range = isinstance(ops.forwarded(counted).owner, MakeRangeOp)
+    if not (is_range and isinstance(x, Affine) and x.step == 1 and x.elements is None and isinstance(y, Uniform)):
+        return None
+    lanes, level = x.lanes, level_of(x, y)
+    if lanes <= ctx.target.vector_width(bit_width(x.base.type)):
+        return None
+    b = ctx.emitter.at(level)
+    before = b.sub(b.sext(y.value, "i64"), b.sext(x.base, "i64"))
+    if relation in ("le", "gt"):
+        before = b.add(before, const("i64", 1))
+    count = b.trunc(b.smin(b.smax(before, const("i64", 0)), const("i64", lanes)), "i8")
+    predicate = "ult" if relation in ("lt", "le") else "uge"
+    return Vector(b.icmp(predicate, vector_const("i8", range(lanes)), b.splat(count, lanes)), level)
 
 
 def andi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:

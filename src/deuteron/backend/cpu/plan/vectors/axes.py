@@ -170,6 +170,10 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
     if turned := _choose_turned(plan, nest, accesses, axis, vector_bytes):
         return turned
     max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(_num_computed(plan, nest)))
+    is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
+    if is_plain and _only_moves(plan, nest):  # no more elements at a time, but in fewer vectors
+        moved = vector_bytes // _widest(_moved(nest, accesses), axis)
+        lanes, max_unroll = moved, max(1, max_unroll * lanes // moved)
     count = min(lanes, nest.shape[axis])
     if any(is_by_lane(access, axis, count) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
@@ -186,7 +190,6 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
         columns = min(count // 2, nest.shape[1])  # as many as lanes take as long, and are more code
         return Vectorisation(axis, count, 1, quotients, across=1, rows=columns, reduces=True)
     unroll = min(max_unroll, nest.shape[axis] // count)
-    is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     divides = quotients.ops or quotients.distances
     registers = min(unroll, MAX_LANES // count) if is_plain and not divides else 1
     return Vectorisation(axis, count * registers, unroll // registers, quotients, registers=registers)
