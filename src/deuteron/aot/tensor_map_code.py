@@ -5,7 +5,7 @@
     encoding_code(maps, params)       the statements; `deuteron_map0` ... are the maps
     demands(maps, params)             what has to hold for that, "deuteron_is_size(...)", and in words what does not
 
-Sums wrap as they do in the kernel. What cannot be copied by TMA is refused by runtime/cuda_driver.c with
+Sums wrap as they do in the kernel. What cannot be copied by TMA is refused by runtime/cuda_tensor_maps.c with
 DEUTERON_ERROR_INVALID_VALUE, as the driver does it; a map that a branch makes is all zeros then.
 """
 
@@ -53,8 +53,8 @@ def declaration_code(maps: Sequence[TensorMap]) -> str:
 def demands(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> Iterator[tuple[str, str]]:
     """What TMA asks of the tensors that every launch encodes: in C, and in words what is wrong where it does not hold.
 
-    The same as deuteron_cuda_encode of runtime/cuda_driver.c, by functions of runtime/tensors.c. Constants have been
-    looked at when the kernel was compiled.
+    The same as deuteron_cuda_encode of runtime/cuda_tensor_maps.c, by functions of runtime/tensors.c. Constants have
+    been looked at when the kernel was compiled.
     """
     for described in maps:
         if not described.is_conditional:

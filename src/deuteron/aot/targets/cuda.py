@@ -21,7 +21,8 @@ from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
-_RUNTIME_FILES = ("status.c", "grid.c", "tensors.c", "cancel.c", "cuda_driver.c")
+_RUNTIME_FILES = ("status.c", "grid.c", "cancel.c", "cuda_driver.c", "cuda_kernel.c")
+_FILES_OF_TENSOR_MAPS = ("tensors.c", "cuda_tensor_maps.c")
 _BYTES_PER_LINE = 28
 _ATTRIBUTES = {"launch_cooperative_grid": "DEUTERON_LAUNCH_COOPERATIVE", "launch_pdl": "DEUTERON_LAUNCH_PDL"}
 
@@ -54,7 +55,7 @@ def source(code: KernelCode) -> str:
         target=record.target,
         visibility=code.visibility,
         header=f"{code.file_base.name}.h",
-        runtime=runtime_source(*_RUNTIME_FILES),
+        runtime=runtime_source(*_RUNTIME_FILES, *(_FILES_OF_TENSOR_MAPS if record.tensor_maps else ())),
         num_bytes=len(cubin),
         cubin=_byte_lines(cubin),
         ptx=_ptx_image(code, compiled_for) if record.has_ptx else "",
