@@ -1,4 +1,4 @@
-"""Pages link to files and headings that there are."""
+"""Pages link to files and headings that there are, and the code names modules that there are."""
 
 from __future__ import annotations
 
@@ -37,6 +37,29 @@ def test_what_is_not_there_is_noticed(tmp_path):
     page.write_text("# A `heading` of *it*\n")
     assert not missing(page, "#a-heading-of-it") and not missing(page, "page.md")
     assert missing(page, "#another") and missing(page, "other.md")
+
+
+SOURCES = ROOT / "src/deuteron"
+FOLDERS = "|".join(path.name for path in SOURCES.iterdir() if path.is_dir() and not path.name.startswith("_"))
+NAMED = re.compile(rf"`((?:{FOLDERS})(?:\.[A-Za-z_]\w*)+)`")
+
+
+def is_there(name: str) -> bool:
+    """Whether `backend.tensor_map.TensorMap.sizes` is a module, or begins with a name that one has."""
+    module, parts = SOURCES, name.split(".")
+    while parts and ((module / parts[0]).is_dir() or (module / f"{parts[0]}.py").is_file()):
+        module /= parts.pop(0)
+    file = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+    return not parts or re.search(rf"\b{parts[0]}\b", file.read_text()) is not None
+
+
+def test_modules_that_are_named_are_there():
+    """But those of Triton, which `compat` and its page name."""
+    sources = [file for file in SOURCES.rglob("*.py") if SOURCES / "compat" not in file.parents]
+    files = [*sources, *(page for page in PAGES if page.stem != "compat")]
+    named = {(file.name, name) for file in files for name in NAMED.findall(file.read_text())}
+    assert len(named) > 15
+    assert {(file, name) for file, name in named if not is_there(name)} == set()
 
 
 def test_every_page_of_measurements_is_in_their_index():

@@ -7,7 +7,7 @@
 
 The kernel's metadata lists its maps; whoever launches it evaluates them and encodes them for the hardware. Dimensions
 go from the outermost to the innermost, whose elements are neighbours. Expressions are those of
-`analysis.argument_expressions`.
+`analysis.addresses.argument_expressions`.
 """
 
 from __future__ import annotations

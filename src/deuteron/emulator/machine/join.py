@@ -4,7 +4,7 @@
     join.arrive(part)                    a part reached `pc`; when all threads have, they go on as one group
 
 Warps do not wait for each other on a GPU, only emulating them together is faster. So a join gives up: when nothing else
-can run, warps that are complete here go on alone (`release_warps`), and if that does not help, single threads.
+can run, warps that are complete here go on alone (`complete_warps`), and if that does not help, single threads.
 """
 
 from __future__ import annotations
