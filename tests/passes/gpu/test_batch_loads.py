@@ -62,3 +62,27 @@ def test_the_same_results(rng, kind):
         else:
             total = np.cos(total + np.where(i < 200, x[k * 200 + i], 0))
     np.testing.assert_allclose(o[:256], total, rtol=1e-4, atol=1e-4)
+
+
+@deuteron.jit
+def mixed(x, y, bias, o, n, N: tl.constexpr, HAS_BIAS: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b = tl.load(x + i, mask=i < n, other=0.0), tl.load(y + i, mask=i < n, other=0.0)
+    if HAS_BIAS:
+        a = tl.reshape(tl.reshape(a, (N // 128, 128)) + tl.load(bias + tl.arange(0, 128))[None, :], (N,))
+    tl.store(o + i, tl.where(b > 0, a / b, a * b), mask=i < n)
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "has_bias", "kept"),
+    [
+        (2048, 2000, False, 1),  # 32 registers
+        (1024, 1000, False, 0),  # 16
+        (8192, 8000, False, 0),  # 128, more than a batch has
+        (2048, 2000, True, 0),  # a smaller tile besides
+        (1024, 1001, False, 0),  # a word at a time
+    ],
+)
+def test_what_follows_many_wide_loads_stays_behind_them(size, n, has_bias, kept):
+    text = compile_for("cuda:90", mixed, X, X, X, X, n, N=size, HAS_BIAS=has_bias, num_warps=4).asm["ptx"]
+    assert text.count("pmevent") == kept
