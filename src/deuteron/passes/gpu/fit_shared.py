@@ -6,7 +6,8 @@
 What else than its rings a kernel needs is known in the end alone, so that all passes run once more: not for numbers of
 stages with which the slots that the rings lose are too few, but for one, with which loads have no rings. Where nothing
 fits the first stays, which is an error when it is lowered: autotuners count on it. They run once more without wgmma,
-too, where tiles fill so many registers that [its dots](warp_groups/serialised_dots.py) would be waited for one by one.
+too, where tiles fill so many registers that [its dots](warp_groups/serialised_dots.py) would be waited for one by one,
+which counts if tiles fill fewer then.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import TOTAL, total_of
 from deuteron.passes.gpu.rings.buffered_loads import STAGES_HINT, stages_of
-from deuteron.passes.gpu.warp_groups.serialised_dots import are_serialised, without_wgmma
+from deuteron.passes.gpu.warp_groups.serialised_dots import are_serialised, leaves_registers, without_wgmma
 
 
 def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig, ModuleOp], ModuleOp]) -> ModuleOp:
@@ -38,9 +39,10 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
     kept = module.clone() if most > 1 or has_dots else module
     first = made_for(config, module)
     if are_serialised(first, config):
-        config = without_wgmma(config)
-        first = made_for(config, kept.clone())
-        _tell_dots(first, "tiles fill so many registers that its instructions would be waited for one by one")
+        by_mma = made_for(without_wgmma(config), kept.clone())
+        if leaves_registers(by_mma, config):
+            config, first = without_wgmma(config), by_mma
+            _tell_dots(first, "tiles fill so many registers that its instructions would be waited for one by one")
     if _fits(first, config):
         return first
     for num_stages in range(most - 1, 0, -1):
