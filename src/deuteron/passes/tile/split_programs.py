@@ -39,8 +39,9 @@ from deuteron.ir.types import byte_width_of, i32, i64, is_tile, num_elements_of,
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.tile.unroll_short_loops import instructions_of
 
-# Of a thread, which are there twice afterwards: a bound on the time to compile, not measured.
-MOST_INSTRUCTIONS = 1000
+# Of a thread, which are there twice afterwards: a bound on the time to compile. AdEMAMix of 16 elements in a thread has
+# 1,298 and compiles in 0.4 s; it takes 73.5 us in the place of 145.6.
+MOST_INSTRUCTIONS = 2000
 MOST_MASKS = 7  # the predicates that a thread has
 _ACCESSES = (LoadOp, StoreOp)
 
