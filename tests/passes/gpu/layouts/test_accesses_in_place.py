@@ -281,3 +281,21 @@ def test_what_an_operand_is_computed_of_is_loaded_where_it_is(rng, num_stages, c
     first, second = (x.astype(np.float64) * np.exp(sign * gates) for x, sign in ((q, 1), (k, -1)))
     np.testing.assert_allclose(out, first @ second.T, rtol=1e-2, atol=2e-2 * np.sqrt(128))
     assert kernel.asm["ttgir"].count('"ttg.convert_layout"') == converted
+
+
+@deuteron.jit
+def tapped(x, weights, out, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 8), tl.arange(0, BLOCK)
+    at = i[:, None] * BLOCK + j[None, :]
+    tl.store(out + at, tl.load(x + at) * tl.load(weights + j * STRIDE)[None, :])
+
+
+@pytest.mark.parametrize(("stride", "loads"), [(1, 2), (4, 4)])
+def test_numbers_at_a_stride_are_loaded_by_neighbours_and_exchanged(rng, stride, loads):
+    """Of 256 halves a thread loads eight neighbours; at every fourth place four, which it exchanges."""
+    x, weights = (aligned(rng.integers(-9, 9, n).astype(np.float16)) for n in (2048, 1024))
+    out = aligned(np.zeros(2048, np.float16))
+    kernel = emulate(tapped, x, weights, out, STRIDE=stride, BLOCK=256, num_warps=2)
+    np.testing.assert_array_equal(out.reshape(8, 256), x.reshape(8, 256) * weights[: 256 * stride : stride])
+    assert (kernel.metadata.shared > 0) == (stride > 1)
+    assert len(instructions_with(kernel, "ld.global")) - 4 == {1: 1, 4: 4}[stride]
