@@ -15,6 +15,7 @@ import deuteron.language as tl
 from deuteron import testing
 from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
 from deuteron.runtime.autotuning import trial_timing
+from deuteron.runtime.autotuning.torch_autotuners import TORCHS_MODULE
 from deuteron.runtime.driver import driver
 from deuteron.runtime.interface import KernelInterface
 
@@ -431,15 +432,26 @@ def test_configurations_are_values():
     assert str(deuteron.Config({"A": 1})) == "A: 1, num_warps: 4, num_stages: 3, num_ctas: 1"
 
 
-def test_an_autotuner_that_torch_makes_restores_what_the_programs_does():
+def by_torch(kernel, configs, **options):
+    """The autotuner that torch.compile makes of a kernel: it is known by the module that calls."""
+    text = "autotuner = autotune(configs, key=[], **options)(kernel)"
+    names = {"__name__": TORCHS_MODULE, "autotune": deuteron.autotune}
+    exec(text, names | {"configs": configs, "options": options, "kernel": kernel}, made := {})
+    return made["autotuner"]
+
+
+@pytest.mark.parametrize("options", [{}, {"prune_configs_by": {"perf_model": None, "configs_top_k": 1.0}}])
+def test_an_autotuner_that_torch_makes_restores_what_the_programs_does(options):
     """torch.compile leaves away reset_to_zero and restore_value: see torch_autotuners.py."""
-    kernel = FakeKernel()
+    kernel, configs = FakeKernel(), [deuteron.Config({"BLOCK": block}) for block in (16, 32)]
     tuned(kernel, reset_to_zero=["out"])
-    torchs = tuned(kernel, prune_configs_by={"perf_model": None, "early_config_prune": None, "configs_top_k": 1.0})
-    assert (torchs.reset_to_zero, torchs.restore_value) == (["out"], [])
+    for _ in range(2):
+        torchs = by_torch(kernel, configs, **options)
+        assert (torchs.reset_to_zero, torchs.restore_value) == (["out"], [])
     tuned(kernel, restore_value=["out"])
+    assert by_torch(kernel, configs[:1], **options).reset_to_zero == []
     with pytest.raises(UsageError, match="its autotuners differ in reset_to_zero or restore_value"):
-        tuned(kernel, prune_configs_by={"configs_top_k": 1.0})
+        by_torch(kernel, configs, **options)
 
 
 def test_configurations_of_the_same_code_are_timed_once():

@@ -69,7 +69,7 @@ class Autotuner(PickledByName, KernelInterface):
     `restore_copies`, `user_defined_pre_hook` and `user_defined_post_hook` are Triton's. `pre_hook(args,
     reset_only=False)` is called before every trial, and with `reset_only` after the last; `post_hook(args, exception)`
     after every trial. `configs_timings` has what the last trials gave, infinity for what cannot be run, of which
-    `configs_failures` says why.
+    `configs_failures` says why. `made_by_torch`: see torch_autotuners.py.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Autotuner(PickledByName, KernelInterface):
         use_cuda_graph: bool = False,
         do_bench: Callable[..., Any] | None = None,
         cache_results: bool | str | Path = False,
+        made_by_torch: bool = False,
     ):
         self.fn = fn
         self.base_fn = _innermost(fn)
@@ -97,7 +98,7 @@ class Autotuner(PickledByName, KernelInterface):
         self.configs = list(configs or ()) or [Config({})]
         self.keys = list(key)
         prune = dict(prune_configs_by or {})
-        kept = self._kept(Kept(tuple(reset_to_zero or ()), tuple(restore_value or ())), TORCHS_TOP_K in prune)
+        kept = self._kept(Kept(tuple(reset_to_zero or ()), tuple(restore_value or ())), made_by_torch)
         self.reset_to_zero, self.restore_value = map(list, kept)
         self.restore_copies: dict[str, Any] = {}
         self.user_defined_pre_hook, self.user_defined_post_hook = pre_hook is not None, post_hook is not None
@@ -125,9 +126,11 @@ class Autotuner(PickledByName, KernelInterface):
             raise AttributeError(name)
         return getattr(self.fn, name)
 
-    def _kept(self, given: Kept, is_torchs: bool) -> Kept:
+    def _kept(self, given: Kept, made_by_torch: bool) -> Kept:
         """What trials leave as it was; torch.compile does not say so of the autotuners that it makes."""
-        if is_torchs:
+        if made_by_torch and len(self.configs) == 1:  # nothing is tried
+            return given
+        if made_by_torch:
             return declared_of(self.base_fn, f"autotune of '{self.base_fn.__name__}'")
         declare(self.base_fn, given)
         return given

@@ -7,6 +7,7 @@ def scale(x_ptr, n, BLOCK: tl.constexpr): ...
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from deuteron.errors import UsageError
 from deuteron.runtime.autotuning.autotuner import Autotuner, Hook
 from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.torch_autotuners import is_torchs
 from deuteron.runtime.interface import check_kernel
 
 
@@ -72,6 +74,7 @@ def autotune(
             use_cuda_graph=use_cuda_graph,
             do_bench=do_bench,
             cache_results=cache_results,
+            made_by_torch=is_torchs(sys._getframe(1)),
         )
 
     return decorator

@@ -1,20 +1,22 @@
 """Autotuners that torch.compile makes of a program's: their trials have to leave arrays as the program's would.
 
-    autotune(configs=..., key=[], prune_configs_by={"configs_top_k": 1.0, ...})(kernel)
+    autotune(configs=..., key=[], prune_configs_by={...})(kernel)    over `@heuristics`, launched with `num_warps=...`
+    autotune(configs=..., key=[])(kernel)                            of the configurations that are left by pruning
 
-is what torch.compile calls for an autotuner over `@heuristics`, or one that is launched with `num_warps=...`: without
-`reset_to_zero` and `restore_value`, so that what a kernel adds to would have the sums of all trials. Both are here
-those of the program's autotuner of the same kernel.
+is what torch.compile calls, without `reset_to_zero` and `restore_value`, so that what a kernel adds to would have the
+sums of all trials. Both are here those of the program's autotuner of the same kernel.
 """
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from deuteron.errors import UsageError
 
-TORCHS_TOP_K = "configs_top_k"  # what torch calls `top_k`: nobody else does
+TORCHS_TOP_K = "configs_top_k"  # what torch calls `top_k`
+TORCHS_MODULE = "torch._higher_order_ops.triton_kernel_wrap"
 
 
 class Kept(NamedTuple):
@@ -25,6 +27,11 @@ class Kept(NamedTuple):
 
 
 _declared: WeakKeyDictionary[Any, set[Kept]] = WeakKeyDictionary()
+
+
+def is_torchs(caller: FrameType) -> bool:
+    """Whether torch.compile calls, and not a program."""
+    return caller.f_globals.get("__name__") == TORCHS_MODULE
 
 
 def declare(kernel: Any, kept: Kept) -> None:
