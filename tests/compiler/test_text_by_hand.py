@@ -8,7 +8,7 @@ import pytest
 import deuteron
 from deuteron.compiler import IRSource
 from deuteron.emulator import run_kernel
-from deuteron.errors import IRError
+from deuteron.errors import CompilationError, IRError
 from deuteron.interpreter.executor import run_module
 from deuteron.ir.text import parse_module
 
@@ -122,6 +122,7 @@ REFUSED = {
     "a module has functions only, got builtin.module": "tt.return\n}\nmodule {\n}\ntt.func private @h() {",
     "index is no type of tile IR": "%i = arith.constant 1 : index",
     "i7 is no type of tile IR": "%i = arith.constant 1 : i7",
+    "!tt.ptr<i128> is no type of tile IR": "tt.return\n}\ntt.func private @f(%q: !tt.ptr<i128>) {",
     "got tensor<i32>": "%i = arith.constant dense<1> : tensor<i32>",
     "index is no type of a tile's elements": "%i = arith.constant dense<1> : tensor<4xindex>",
     "a branch passes () to a block that takes (i32)": "cf.br ^bb1\n^bb1(%q: i32):",
@@ -172,3 +173,11 @@ def test_is_refused(message: str):
     with pytest.raises(IRError) as caught:
         deuteron.compile(IRSource.from_text(text, "ttir"), target="cpu")
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:90"])
+@pytest.mark.parametrize("type", ["tensor<4xf32>", "!tt.tensordesc<8x8xf32>", "!tt.ptr<tensor<4xf32>>"])
+def test_what_no_launch_passes_is_refused(type: str, target: str):
+    text = f"module {{\ntt.func public @k(%x: {type}) {{\ntt.return\n}}\n}}\n"
+    with pytest.raises(CompilationError, match="2:1: error: parameter 'x' of kernel 'k' is a .*: a kernel takes"):
+        deuteron.compile(IRSource.from_text(text, "ttir"), target=target)

@@ -23,7 +23,7 @@ from deuteron.backend.llvm.targets import architecture_of, machine
 from tests.fuzz.case import HEADER, MANTISSA, Argument, Case
 
 ALIGNMENT = 64
-SECONDS = 60
+SECONDS = 300
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas")
 MAIN = """#include "kernel.h"
 #include <stdio.h>

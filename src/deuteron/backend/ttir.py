@@ -124,8 +124,11 @@ def kernel_of(module: ModuleOp) -> FuncOp:
 
 
 def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
-    """The name and the parameters of the module's kernel."""
+    """The name and the parameters of the module's kernel, which a launch can pass."""
+    from deuteron.ir.kernel_parameters import check_parameters
+
     kernel = kernel_of(module)
+    check_parameters(kernel)
     params = (
         make_param(value.name_hint or f"arg{index}", signature_type(value.type), kernel.arg_divisibility(index))
         for index, value in enumerate(kernel.args)

@@ -96,7 +96,8 @@ def check_type(type: Attribute) -> None:
     """Raise VerifyException unless it is a type of tile IR (see above) or one of our dialects, and a tile has extents
     that are powers of two and is not too large."""
     if not is_tile(type):
-        if not _is_scalar(type) and not type.name.startswith(("tt.", "ttg.", "ttng.")):
+        is_own = type.name.startswith(("tt.", "ttg.", "ttng.")) and type.__class__ is not PointerType
+        if not is_scalar(type) and not is_own:
             raise VerifyException(f"{type} is no type of tile IR")
         return
     shape = shape_of(type)
@@ -104,16 +105,16 @@ def check_type(type: Attribute) -> None:
         raise VerifyException(f"extents must be powers of two, got {type}")
     if num_elements_of(type) > MAX_TILE_ELEMENTS:
         raise VerifyException(f"a tile has at most {MAX_TILE_ELEMENTS} elements, got {type}")
-    if not _is_scalar(type.element_type):
+    if not is_scalar(type.element_type):
         raise VerifyException(f"{type.element_type} is no type of a tile's elements, which {type} has")
 
 
-def _is_scalar(type: Attribute) -> bool:
+def is_scalar(type: Attribute) -> bool:
     """Whether it is an integer, a float, or a pointer to something that is a type."""
     if type.__class__ is IntegerType:
         return type.width.data in _WIDTHS and type.signedness.data is Signedness.SIGNLESS
     if type.__class__ is PointerType:
-        return _is_scalar(element_type_of(type.pointee))
+        return is_scalar(element_type_of(type.pointee))
     return type.__class__ in _FLOATS_BY_CLASS
 
 

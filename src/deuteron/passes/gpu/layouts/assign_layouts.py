@@ -31,6 +31,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.errors import CompilationError, IRError
 from deuteron.ir.builder import Builder
+from deuteron.ir.kernel_parameters import check_parameters
 from deuteron.ir.location import from_attribute
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp, functions_in
@@ -201,14 +202,6 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
     return homes, demands
 
 
-def _check_parameters(func: FuncOp) -> None:
-    tile = next((argument for argument in func.args if is_tile(argument.type)), None)
-    if tile is not None:
-        name = tile.name_hint or f"arg{tile.index}"
-        message = f"parameter '{name}' of kernel '{func.sym_name.data}' is a tile: a kernel takes numbers and pointers"
-        raise CompilationError(message, *from_attribute(func.location))
-
-
 def _check_has_no_layouts(func: FuncOp) -> None:
     for op in nested_ops(func):
         if any(is_tile(result.type) and result.type.encoding != NoneAttr() for result in op.results):
@@ -252,7 +245,7 @@ class AssignLayouts(ModulePass):
         op.attributes["ttg.target"] = StringAttr(self.config.machine.name)
         for func in functions_in(op):
             _check_has_no_layouts(func)
-            _check_parameters(func)
+            check_parameters(func)
             _check_element_regions(func)
             remark_dots(func, self.config)
             homes, demands = _find_layouts(func, self.config)
