@@ -189,6 +189,13 @@ def test_pre_run_hooks_see_the_arguments(recorder):
     assert seen == [((7,), {"num_warps": 2})]
 
 
+def test_a_kernel_has_no_items():
+    """Python asks what has `__getitem__` for item 0, 1, ..., and a kernel would take each for a grid."""
+    for kernel in (scale, deuteron.autotune([deuteron.Config({})], [])(scale)):
+        with pytest.raises(TypeError, match="not iterable"):
+            list(kernel)
+
+
 def test_calling_a_kernel_without_a_grid():
     with pytest.raises(UsageError, match=r"launch it as a kernel with scale\[grid\]"):
         scale(array(), 7, 0.5, 64)

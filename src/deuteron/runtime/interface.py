@@ -13,6 +13,9 @@ from deuteron.runtime.grid import Grid
 class KernelInterface:
     """Has `run(*args, grid, warmup, **kwargs)`."""
 
+    # Python would iterate over what has `__getitem__`, by grids 0, 1, ..., which never ends.
+    __iter__ = None
+
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
         raise NotImplementedError
 
