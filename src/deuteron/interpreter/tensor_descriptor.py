@@ -62,7 +62,7 @@ def _check_offsets(offsets) -> None:
 
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
-    return _load(ctx, op, described, *_lanes(op, op.result.type, described, offsets))
+    return _load(ctx, op, described, *accessed_lanes(op, op.result.type, described, offsets))
 
 
 @RULES.on(DescriptorGatherOp)
@@ -83,7 +83,7 @@ def _load(ctx, op, described: Described, addresses: np.ndarray, inside: np.ndarr
 @RULES.on(DescriptorStoreOp)
 def descriptor_store(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    _store(ctx, op, value, *_lanes(op, op.src.type, described, offsets))
+    _store(ctx, op, value, *accessed_lanes(op, op.src.type, described, offsets))
 
 
 @RULES.on(DescriptorScatterOp)
@@ -102,12 +102,12 @@ def _store(ctx, op, value: np.ndarray, addresses: np.ndarray, inside: np.ndarray
 @RULES.on(DescriptorReduceOp)
 def descriptor_reduce(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
-    addresses, inside = _lanes(op, op.src.type, described, offsets)
+    addresses, inside = accessed_lanes(op, op.src.type, described, offsets)
     kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
     combine_lanes(ctx, op, op.desc, AtomicKind(kind), addresses, value, inside)
 
 
-def _lanes(op, tile, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
+def accessed_lanes(op, tile, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
     """The addresses of a block, and which of them lie in the tensor. The tile may lack dimensions of extent 1."""
     block = op.desc.type.tile
     addresses, inside = described.block(tuple(map(int, offsets)), shape_of(block), byte_width_of(block))

@@ -124,7 +124,7 @@ class Memory:
             if kind != AtomicKind.FADD:
                 rule(ctx, op, described, value, *offsets)
                 return
-            addresses, inside = tensor_descriptor.block_lanes(op.desc.type, described, offsets)
+            addresses, inside = tensor_descriptor.accessed_lanes(op, op.src.type, described, offsets)
             exact = wider(_sums(ctx, op, addresses, inside)) + wider(value)
             rule(ctx, op, described, value, *offsets)
             self._reorder_sums(ctx, op, addresses, exact, inside)

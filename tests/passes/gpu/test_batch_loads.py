@@ -86,3 +86,17 @@ def mixed(x, y, bias, o, n, N: tl.constexpr, HAS_BIAS: tl.constexpr):
 def test_what_follows_many_wide_loads_stays_behind_them(size, n, has_bias, kept):
     text = compile_for("cuda:90", mixed, X, X, X, X, n, N=size, HAS_BIAS=has_bias, num_warps=4).asm["ptx"]
     assert text.count("pmevent") == kept
+
+
+@deuteron.jit
+def after_a_sum(x, y, z, o, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0)
+    a, b = tl.load(y + i, mask=i < n, other=0.0), tl.load(z + i, mask=i < n, other=0.0)
+    tl.store(o + i, total * a + b, mask=i < n)
+
+
+def test_what_follows_later_loads_may_come_before_them():
+    """Layer norm had 0.95 of its speed."""
+    text = compile_for("cuda:90", after_a_sum, X, X, X, X, 2000, N=2048, num_warps=4).asm["ptx"]
+    assert "pmevent" not in text
