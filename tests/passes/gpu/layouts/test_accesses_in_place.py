@@ -299,3 +299,17 @@ def test_numbers_at_a_stride_are_loaded_by_neighbours_and_exchanged(rng, stride,
     np.testing.assert_array_equal(out.reshape(8, 256), x.reshape(8, 256) * weights[: 256 * stride : stride])
     assert (kernel.metadata.shared > 0) == (stride > 1)
     assert len(instructions_with(kernel, "ld.global")) - 4 == {1: 1, 4: 4}[stride]
+
+
+@deuteron.jit
+def wrapped(x, out, n, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    left, right = tl.load(x + (i + n - 1) % n), tl.load(x + (i + 1) % n)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + left + right, mask=i < n)
+
+
+def test_neighbours_that_wrap_around_are_loaded_where_they_are_needed(rng):
+    x, out = aligned(rng.integers(-9, 9, 1000, np.int8)), aligned(np.zeros(1000, np.int8))
+    kernel = emulate(wrapped, x, out, 1000, N=1024, num_warps=4)
+    assert "convert_layout" not in kernel.asm["ttgir"]
+    np.testing.assert_array_equal(out, x + np.roll(x, 1) + np.roll(x, -1))
