@@ -189,7 +189,7 @@ def _compared_in_bytes(ctx: Context, op: Operation, x: Fragment, y: Fragment) ->
     if not (is_range and isinstance(x, Affine) and x.step == 1 and x.elements is None and isinstance(y, Uniform)):
         return None
     lanes, level = x.lanes, level_of(x, y)
-    if lanes <= ctx.target.vector_width(bit_width(x.base.type)):
+    if not ctx.target.vector_width(bit_width(x.base.type)) < lanes < 1 << 8:
         return None
     b = ctx.emitter.at(level)
     before = b.sub(b.sext(y.value, "i64"), b.sext(x.base, "i64"))
