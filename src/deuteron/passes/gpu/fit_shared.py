@@ -39,9 +39,10 @@ def with_room(module: ModuleOp, config: GPUConfig, made_for: Callable[[GPUConfig
     kept = module.clone() if most > 1 or has_dots else module
     first = made_for(config, module)
     if are_serialised(first, config):
-        by_mma = made_for(without_wgmma(config), kept.clone())
-        if leaves_registers(by_mma, config):
-            config, first = without_wgmma(config), by_mma
+        by_mma = without_wgmma(config)
+        made = made_for(by_mma, kept.clone())
+        if leaves_registers(made, config):
+            config, first = by_mma, made
             _tell_dots(first, "tiles fill so many registers that its instructions would be waited for one by one")
     if _fits(first, config):
         return first

@@ -139,8 +139,8 @@ def _may_run_before(first: Operation, second: Operation, block: Block) -> bool:
         return one.is_before_in_block(other)
     if one is second or not isinstance(one, scf.IfOp):
         return first is not second
-    sides = {side for op in (first, second) for side in _sides(one) if side.find_ancestor_op_in_block(op)}
-    return len(sides) == 1 and _may_run_before(first, second, sides.pop())
+    side = _side_of_both(one, first, second)
+    return side is not None and _may_run_before(first, second, side)
 
 
 def is_read_before(reader: Operation, part: Part | None, writer: PrivateStoreOp, block: Block) -> bool:
@@ -151,16 +151,18 @@ def is_read_before(reader: Operation, part: Part | None, writer: PrivateStoreOp,
     if first is not last:
         return first.is_before_in_block(last)
     if isinstance(first, scf.IfOp):
-        sides = {side for op in (reader, writer) for side in _sides(first) if side.find_ancestor_op_in_block(op)}
-        return len(sides) > 1 or is_read_before(reader, part, writer, sides.pop())
+        side = _side_of_both(first, reader, writer)
+        return side is None or is_read_before(reader, part, writer, side)
     slices = first.body.block if isinstance(first, scf.ForOp) else None
     is_same = part is not None and part.index is writer.index and part.src.type == writer.dst.type
     is_of_turn = is_same and slices is part.parent is writer.parent and part.index is slices.args[0]
     return is_of_turn and slices.find_ancestor_op_in_block(reader).is_before_in_block(writer)
 
 
-def _sides(branch: scf.IfOp) -> list[Block]:
-    return [region.block for region in branch.regions if region.blocks]
+def _side_of_both(branch: scf.IfOp, *ops: Operation) -> Block | None:
+    """Where both are in one side of a branch, that."""
+    sides = [region.block for region in branch.regions if region.blocks]
+    return next((side for side in sides if all(map(side.find_ancestor_op_in_block, ops))), None)
 
 
 def accesses_of(memory: SSAValue) -> list[Operation]:
