@@ -23,6 +23,13 @@ from deuteron.backend.llvm.types import Value, bit_width, const, element
 _NUMBERS = {"true": -1, "false": 0, "zeroinitializer": 0}
 
 
+def has_signs(type: str, signed: bool) -> bool:
+    """Whether numbers of a type are divided with their signs. Bits are not: true // true is true, and -1 // -1 is no
+    number of one bit.
+    """
+    return signed and bit_width(type) > 1
+
+
 def safe_divisor(b: Builder, y: Value, signed: bool) -> Value:
     """y, or 1 where a division by y may be undefined."""
     one, number = const(y.type, 1), known_number(y)

@@ -75,6 +75,7 @@ def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
 
 
 def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
+    signed = division.has_signs(x.type, signed)
     divisor = division.safe_divisor(b, y, signed)
     divided = _divided(b, x, divisor, signed)
     rest = b.sub(x, b.mul(divided, divisor))
@@ -99,7 +100,7 @@ def _division(signed: bool, part: int) -> Rule:
 def _is_by_one_number(x: Fragment, y: Fragment) -> bool:
     """Whether all lanes are divided by a number that only the running program knows, and that a double holds."""
     is_one = isinstance(y, Uniform) and not isinstance(x, Uniform) and division.known_number(y.value) is None
-    return is_one and bit_width(y.value.type) <= _RECIPROCAL_BITS
+    return is_one and 1 < bit_width(y.value.type) <= _RECIPROCAL_BITS
 
 
 def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:
