@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deuteron.frontend import statements
 
 
@@ -346,5 +348,23 @@ def test_more_ops_than_a_kernel_may_have(check_error, monkeypatch):
         k.py:5:9: error: The kernel has more than 100 ops: loops over tl.static_range and calls are written out. Use tl.range for loops that run often.
             n = n * 3 + i
             ^~~~~~~~~~~~~
+        """,
+    )
+
+
+@pytest.mark.parametrize("count", [10**12, 1 << 63])
+def test_more_iterations_than_can_be_written_out(check_error, count):
+    """They would take all memory, or are more than Python counts."""
+    check_error(
+        f"""
+        @jit
+        def kernel(n):
+            for i in tl.static_range({count}):
+                n = n * 3 + i
+        """,
+        f"""
+        k.py:4:14: error: A loop over tl.static_range is written out, at most 200000 times, got range(0, {count}, 1). Use tl.range for loops that run often.
+            for i in tl.static_range({count}):
+                     ^{"~" * len(f"l.static_range({count})")}
         """,
     )
