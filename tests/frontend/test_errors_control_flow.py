@@ -353,18 +353,22 @@ def test_more_ops_than_a_kernel_may_have(check_error, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [10**12, 1 << 63])
-def test_more_iterations_than_can_be_written_out(check_error, count):
+@pytest.mark.parametrize("over", ["tl.static_range({})", "[j for j in range({})]", "N"])
+def test_more_items_than_a_loop_may_go_over(check_error, over, count):
     """They would take all memory, or are more than Python counts."""
+    over = over.format(count)
+    column, length = (5, len(f"for i in {over}:")) if over == "N" else (14, len(over))
     check_error(
         f"""
         @jit
-        def kernel(n):
-            for i in tl.static_range({count}):
+        def kernel(n, N: tl.constexpr):
+            for i in {over}:
                 n = n * 3 + i
         """,
         f"""
-        k.py:4:14: error: A loop over tl.static_range is written out, at most 200000 times, got range(0, {count}, 1). Use tl.range for loops that run often.
-            for i in tl.static_range({count}):
-                     ^{"~" * len(f"l.static_range({count})")}
+        k.py:4:{column}: error: range(0, {count}) has more than 200000 items, too many to go over one by one while a kernel is compiled. Use tl.range for loops that run often.
+            for i in {over}:
+        {" " * (column - 1)}^{"~" * (length - 1)}
         """,
+        N=range(count),
     )

@@ -120,7 +120,7 @@ def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[li
     """Targets and the items that they get; a starred one gets a tuple of those that are left."""
     starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
     num_fixed = len(targets) - len(starred)
-    value = known_items(value) if isinstance(value, list) else value
+    value = known_items(ctx, value) if isinstance(value, list) else value
     fits = isinstance(value, tuple) and (len(value) >= num_fixed if starred else len(value) == num_fixed)
     if not fits:
         at_least = "at least " if starred else ""

@@ -93,7 +93,7 @@ def drop_result(ctx: Context, node: ast.Call) -> None:
 
 def _starred(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
     value = ctx.evaluate(node.value)
-    items = known_items(value)
+    items = known_items(ctx, value)
     if items is None:
         raise ctx.error(f"'*' in a call unpacks a tuple, got {describe(value)}.")
     return items

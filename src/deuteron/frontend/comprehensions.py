@@ -14,7 +14,7 @@ from deuteron.frontend.assignments import bind
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import condition
 from deuteron.frontend.ranges import Range, iterated
-from deuteron.frontend.values import Tensor, Value
+from deuteron.frontend.values import Tensor, Value, known_items
 
 
 def comprehension(ctx: Context, node: ast.ListComp | ast.GeneratorExp) -> tuple[Value, ...]:
@@ -47,7 +47,7 @@ def _known_items(ctx: Context, node: ast.expr) -> tuple[Value, ...]:
         return over
     if any(isinstance(bound, Tensor) for bound in (over.start, over.end, over.step)):
         raise ctx.error("A comprehension goes over a tuple or a range that is known at compile time. Use a `for` loop.")
-    return tuple(range(over.start, over.end, over.step))
+    return known_items(ctx, range(over.start, over.end, over.step))
 
 
 def _holds(ctx: Context, test: ast.expr) -> bool:

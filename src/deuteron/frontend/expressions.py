@@ -44,7 +44,7 @@ def display(ctx: Context, node: ast.Tuple | ast.List) -> Value:
 
 def _unpacked(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
     value = ctx.evaluate(node.value)
-    items = known_items(value)
+    items = known_items(ctx, value)
     if items is None:
         raise ctx.error(f"'*' unpacks a tuple, got {describe(value)}.")
     return items

@@ -25,7 +25,6 @@ from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.promote import operand_type
 from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime, known_items
-from deuteron.ir.builder import MOST_OPS
 from deuteron.ir.types import i32
 from deuteron.language.types import int32, int64
 
@@ -52,7 +51,7 @@ def iterated(ctx: Context, node: ast.expr) -> Range | tuple[Value, ...]:
         if callee in (builtins.range, language.range, language.static_range):
             return _range(ctx, node, callee)
     value = ctx.evaluate(node)
-    items = known_items(value)
+    items = known_items(ctx, value)
     if items is None:
         is_tile = isinstance(value, Tensor) and value.shape
         way_out = "To go over a tile, work on the tile as a whole." if is_tile else "Use range(n) to count to a number."
@@ -109,13 +108,7 @@ def _static(ctx: Context, start: Value, end: Value, step: Value) -> tuple[int, .
             raise ctx.error(f"The {what} of tl.static_range is an integer, got {describe(value)}.{_whole(value)}")
     if step == 0:
         raise ctx.error(_STEP_0)
-    numbers = call_at_compile_time(ctx, range, (start, end, step))
-    if numbers[MOST_OPS:]:
-        raise ctx.error(
-            f"A loop over tl.static_range is written out, at most {MOST_OPS} times, got "
-            f"range({start}, {end}, {step}). Use tl.range for loops that run often."
-        )
-    return tuple(numbers)
+    return known_items(ctx, call_at_compile_time(ctx, range, (start, end, step)))
 
 
 def _hint_attributes(ctx: Context, hints: dict[str, Value]) -> dict[str, Attribute]:

@@ -16,12 +16,15 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from deuteron.ir.builder import MOST_OPS
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import rebuild
 from deuteron.language.types import dtype
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
+
+    from deuteron.frontend.context import Context
 
 Value = Any
 """A Tensor, BlockPointer or Descriptor, a compile-time Python value, or a tuple of values."""
@@ -82,8 +85,16 @@ RUNTIME = (Tensor, BlockPointer, Descriptor)
 _ITERABLES = (tuple, list, range, dict, type({}.keys()), type({}.values()), type({}.items()))
 
 
-def known_items(value: Value) -> tuple[Value, ...] | None:
-    """The items of what has as many while the kernel is compiled, in the order that Python has them; else None."""
+def known_items(ctx: Context, value: Value) -> tuple[Value, ...] | None:
+    """The items of what has as many while the kernel is compiled, in the order that Python has them; else None.
+
+    Raises CompilationError on a range of more than a kernel may have ops: they would take all memory.
+    """
+    if isinstance(value, range) and value[MOST_OPS:]:
+        raise ctx.error(
+            f"{value} has more than {MOST_OPS} items, too many to go over one by one while a kernel is compiled. Use "
+            "tl.range for loops that run often."
+        )
     return tuple(value) if isinstance(value, _ITERABLES) else None
 
 

@@ -13,7 +13,7 @@ from deuteron.backend.cpu.plan.vectors.quotients import SIGNED
 from deuteron.backend.cpu.plan.vectors.segments import Division, Growth
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
-from deuteron.backend.math.division import safe_divisor
+from deuteron.backend.math.division import rest, safe_divisor
 from deuteron.ir.casts import ExtSIOp
 
 
@@ -26,10 +26,10 @@ def room_of_division(ctx: Context, division: Division, index: AxisIndex, extent:
     ctx.evaluate(division.op.results[0], index)
     b, signed = ctx.emitter.innermost(), isinstance(division.op, SIGNED)
     divisor = safe_divisor(b, y, signed)
-    rest = (b.srem if signed else b.urem)(x, divisor)
-    growth = b.sub(b.sub(magnitude(b, divisor, division), const(x.type, 1)), rest)
+    left = rest(b, x, divisor, signed)
+    growth = b.sub(b.sub(magnitude(b, divisor, division), const(x.type, 1)), left)
     if signed:
-        growth = b.select(b.icmp("slt", x, const(x.type, 0)), b.sub(const(x.type, 0), rest), growth)
+        growth = b.select(b.icmp("slt", x, const(x.type, 0)), b.sub(const(x.type, 0), left), growth)
     return num_elements(b, b.umin(growth, before_wrapping(b, x, signed)), division.step, extent)
 
 

@@ -38,7 +38,7 @@ from deuteron.backend.cpu.segment_rooms import (
 )
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, vector_const
-from deuteron.backend.math.division import safe_divisor
+from deuteron.backend.math.division import rest, safe_divisor
 
 At = Callable[[Index, Axis], AxisIndex]  # the index of a tile where the dimension of the segments has this entry
 
@@ -148,11 +148,11 @@ def _count(ctx: Context, division: Division, index: AxisIndex) -> _Counted:
     b = ctx.emitter.innermost()
     if not isinstance(division.op, SIGNED):
         divisor = safe_divisor(b, y, False)
-        return _Counted(x, divisor, b.urem(x, divisor), const("i1", 1), divisor)
+        return _Counted(x, divisor, rest(b, x, divisor, False), const("i1", 1), divisor)
     divisor, zero = safe_divisor(b, y, True), const(x.type, 0)
     counts = b.and_(b.icmp("sge", x, zero), b.icmp("sgt", divisor, zero))
     farthest = const(x.type, 1 << (bit_width(x.type) - 1))
-    return _Counted(x, divisor, b.srem(x, divisor), counts, b.select(counts, divisor, farthest))
+    return _Counted(x, divisor, rest(b, x, divisor, True), counts, b.select(counts, divisor, farthest))
 
 
 def _room_of_chained(
@@ -164,7 +164,7 @@ def _room_of_chained(
     b, signed = ctx.emitter.innermost(), isinstance(chained.op, SIGNED)
     divisor = safe_divisor(b, y, signed)
     absolute = b.intrinsic("llvm.abs", y.type, divisor, const("i1", False)) if signed else divisor
-    further = b.sub(b.sub(absolute, const(y.type, 1)), (b.srem if signed else b.urem)(quotient, divisor))
+    further = b.sub(b.sub(absolute, const(y.type, 1)), rest(b, quotient, divisor, signed))
     left = b.sub(b.sub(counted.divisor, const(y.type, 1)), counted.rest)
     further, size, left = (_clamped(b, value) for value in (further, counted.divisor, left))
     return num_elements(b, b.add(b.mul(further, size), left), division.step, extent)

@@ -3,8 +3,10 @@
     x // 0 = 0      x % 0 = x      INT_MIN // -1 = INT_MIN      INT_MIN % -1 = 0
 
     divisor = safe_divisor(b, y, signed=True)                      y; 1 where y is 0 or -1
-    quotient(b, b.sdiv(x, divisor), y, signed=True)                x // y: 0 where y is 0, -x where it is -1
-    remainder(b, x, b.srem(x, divisor), y)                         x % y: x where y is 0
+    quotient(b, divided(b, x, divisor, True), y, signed=True)      x // y: 0 where y is 0, -x where it is -1
+    remainder(b, x, rest(b, x, divisor, True), y)                  x % y: x where y is 0
+
+Bits have no signs: true // true is true, which no division of -1 by -1 could give in one bit.
 
 So x is x // y * y + x % y for all numbers, and what is known of quotients and remainders of neighbours by multiples of
 16 is true of 0, which is one of them: x % 0 counts up as x does. What is done beside the division depends on the
@@ -23,15 +25,9 @@ from deuteron.backend.llvm.types import Value, bit_width, const, element
 _NUMBERS = {"true": -1, "false": 0, "zeroinitializer": 0}
 
 
-def has_signs(type: str, signed: bool) -> bool:
-    """Whether numbers of a type are divided with their signs. Bits are not: true // true is true, and -1 // -1 is no
-    number of one bit.
-    """
-    return signed and bit_width(type) > 1
-
-
 def safe_divisor(b: Builder, y: Value, signed: bool) -> Value:
     """y, or 1 where a division by y may be undefined."""
+    signed = has_signs(y.type, signed)
     one, number = const(y.type, 1), known_number(y)
     if number is not None:
         return one if number == 0 or (signed and number == -1) else y
@@ -40,8 +36,19 @@ def safe_divisor(b: Builder, y: Value, signed: bool) -> Value:
     return b.select(b.icmp("eq", y, const(y.type, 0)), one, y)
 
 
+def divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
+    """x by a safe divisor."""
+    return (b.sdiv if has_signs(x.type, signed) else b.udiv)(x, divisor)
+
+
+def rest(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
+    """What a safe divisor leaves of x."""
+    return (b.srem if has_signs(x.type, signed) else b.urem)(x, divisor)
+
+
 def quotient(b: Builder, divided: Value, y: Value, signed: bool) -> Value:
     """x // y, of x divided by the safe divisor for y."""
+    signed = has_signs(y.type, signed)
     number, zero, minus_one = known_number(y), const(y.type, 0), const(y.type, -1)
     if number == 0:
         return zero
@@ -79,3 +86,8 @@ def known_number(y: Value) -> int | None:
     """The number that a constant is, in all lanes."""
     text = y.text.removeprefix(f"splat ({element(y.type)} ").removesuffix(")")
     return int(text) if text.lstrip("-").isdigit() else _NUMBERS.get(text)
+
+
+def has_signs(type: str, signed: bool) -> bool:
+    """Whether numbers of a type are divided with their signs."""
+    return signed and bit_width(type) > 1

@@ -86,7 +86,7 @@ def sum_(ctx: Context, items: Value, start: Value = 0) -> Value:
 
 
 def _items(ctx: Context, name: str, items: Value) -> tuple[Value, ...]:
-    found = None if isinstance(items, Aggregate) else known_items(items)
+    found = None if isinstance(items, Aggregate) else known_items(ctx, items)
     if found is not None:
         return found
     way_out = " Use tl.sum for the sum of a tile." if name == "sum" else ""

@@ -21,7 +21,7 @@ from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, element_type_of, i1
 
 Emit = Callable[..., Value]
-_RECIPROCAL_BITS = 32
+_MOST_BITS_OF_DOUBLE = 32
 
 
 def addi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
@@ -64,18 +64,22 @@ def _shift(emit: Emit) -> Rule:
     return rule
 
 
+def _fits_double(type: str) -> bool:
+    """Whether integers may be divided as double, which holds 32 bits exactly. Bits have no signs, as double has."""
+    return 1 < bit_width(type) <= _MOST_BITS_OF_DOUBLE
+
+
 def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
     """By a divisor that is safe."""
-    if width(x.type) == 1 or bit_width(x.type) > 32 or division.known_number(divisor) is not None:
-        return (b.sdiv if signed else b.udiv)(x, divisor)
-    # a vector is divided as double, which holds 32 bits exactly: LLVM divides integers lane by lane
+    if width(x.type) == 1 or not _fits_double(x.type) or division.known_number(divisor) is not None:
+        return division.divided(b, x, divisor, signed)
+    # a vector is divided as double: LLVM divides integers lane by lane
     to_float, to_int = (b.sitofp, b.fptosi) if signed else (b.uitofp, b.fptoui)
     doubles = [to_float(value, like(x.type, "double")) for value in (x, divisor)]
     return to_int(b.fdiv(*doubles, flags=""), x.type)
 
 
 def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    signed = division.has_signs(x.type, signed)
     divisor = division.safe_divisor(b, y, signed)
     divided = _divided(b, x, divisor, signed)
     rest = b.sub(x, b.mul(divided, divisor))
@@ -100,7 +104,7 @@ def _division(signed: bool, part: int) -> Rule:
 def _is_by_one_number(x: Fragment, y: Fragment) -> bool:
     """Whether all lanes are divided by a number that only the running program knows, and that a double holds."""
     is_one = isinstance(y, Uniform) and not isinstance(x, Uniform) and division.known_number(y.value) is None
-    return is_one and 1 < bit_width(y.value.type) <= _RECIPROCAL_BITS
+    return is_one and _fits_double(y.value.type)
 
 
 def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:

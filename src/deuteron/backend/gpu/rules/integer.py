@@ -62,9 +62,8 @@ def _quotient(signed: bool) -> Rule:
         if OF_NATURAL in op.attributes:
             divided = each(ctx.b.udiv, x, each(partial(division.natural_divisor, ctx.b), y))
             return each(partial(division.natural_quotient, ctx.b), divided, y)
-        has_signs = division.has_signs(register_type(op.result.type), signed)
-        divided = each(ctx.b.sdiv if has_signs else ctx.b.udiv, x, _divisor(ctx, y, has_signs))
-        return each(lambda *values: division.quotient(ctx.b, *values, has_signs), divided, y)
+        divided = each(lambda *values: division.divided(ctx.b, *values, signed), x, _divisor(ctx, y, signed))
+        return each(lambda *values: division.quotient(ctx.b, *values, signed), divided, y)
 
     return rule
 
@@ -75,8 +74,7 @@ def _remainder(signed: bool) -> Rule:
         x, y = (first_of_equals(operand, sizes) for operand in (x, y))
         if OF_NATURAL in op.attributes:
             return count_up(ctx.b, each(ctx.b.urem, x, each(partial(division.natural_divisor, ctx.b), y)), sizes)
-        has_signs = division.has_signs(register_type(op.result.type), signed)
-        rest = each(ctx.b.srem if has_signs else ctx.b.urem, x, _divisor(ctx, y, has_signs))
+        rest = each(lambda *values: division.rest(ctx.b, *values, signed), x, _divisor(ctx, y, signed))
         return count_up(ctx.b, each(partial(division.remainder, ctx.b), x, rest, y), sizes)
 
     return rule
