@@ -160,7 +160,7 @@ def _plan_products(plan: Plan, target: CPU, asserts: bool) -> list[Reuse]:
     if not asserts:
         read_directly(plan)
     begin_sums(plan)
-    reuses = [] if asserts else reuse_operands(plan, target.second_cache_bytes * 3 // 4)
+    reuses = [] if asserts else reuse_operands(plan, target.second_cache_bytes)
     drop_copies(plan)
     if not asserts:
         find_few_rows(plan, target)

@@ -125,6 +125,6 @@ def test_which_a_is_found_copied(lower_python):
         module = lower_python(tiles, args, {"AK": ak, "BM": 32, "BN": 32, "BK": 32})
         plan = plan_function(kernel_of(module, cpu_target(cpu, "")))
         read_directly(plan)
-        return sum(reuse.most_entries > 1 for reuse in reuse_operands(plan, room=1 << 20))
+        return sum(reuse.most_entries > 1 for reuse in reuse_operands(plan, 1 << 20))
 
     assert [count("znver5", 1), count("znver5", 77), count("sapphirerapids", 1)] == [0, 1, 1]

@@ -15,6 +15,7 @@ from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products import reuse as module
 from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.ir.tt.program import GetProgramIdOp
 from tests.backend.cpu.products.amx_machine import amx_machine
 
@@ -71,7 +72,8 @@ def test_programs_in_any_order(rng, monkeypatch, order, type, threads):
 
 @pytest.mark.parametrize("room", [0, 9_000, 20_000])
 def test_there_is_no_room_for_all_steps(rng, monkeypatch, tmp_path, room):
-    monkeypatch.setattr(module, "MOST_BYTES", room)
+    second_cache_bytes = cpu_target(*resolve_cpu("native")).second_cache_bytes
+    monkeypatch.setattr(module, "ROOM_OF_B", room / second_cache_bytes)
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
     matmul.device_caches.clear()
     for order in ORDERS:
@@ -163,15 +165,16 @@ def test_arrays_that_overlap(rng):
 
 
 @pytest.fixture
-def reused(lower_python):
-    """How many scalars are in the key of each operand that is reused."""
+def reused(lower_python, monkeypatch):
+    """How many scalars are in the key of each B that is reused."""
+    monkeypatch.setattr(module, "ROOM_OF_A", 0)
 
     def find(kernel, edit=lambda module: None, cpu="x86-64-v3", type=np.float32, **constexprs) -> list[int]:
         arguments = [*[np.zeros(1, type)] * 3, 64]
-        module = lower_python(kernel, arguments, constexprs)
-        edit(module)
-        plan = plan_function(kernel_of(module, cpu_target(cpu, "")))
-        return [len(each.key) for each in reuse_operands(plan, room=0)]
+        lowered = lower_python(kernel, arguments, constexprs)
+        edit(lowered)
+        plan = plan_function(kernel_of(lowered, cpu_target(cpu, "")))
+        return [len(each.key) for each in reuse_operands(plan, 1 << 20)]
 
     return find
 

@@ -18,6 +18,7 @@ known before the loop, and of the number of the iteration: from where the loop b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
@@ -39,21 +40,22 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_of
 
-# Half of a second cache of 1 MiB. B of 1,024 x 256 in bf16 fits; what does not is packed by each program.
-MOST_BYTES = 512 << 10
+# Of a core's second cache. Of 2 MiB B of 1,024 x 256 in fp32 fits; what does not is packed by each program.
+ROOM_OF_B, ROOM_OF_A = 1 / 2, 3 / 4
 MOST_ENTRIES = 16  # keys that A is kept for: groups of 8 programs along m come back to the same rows
 
 
-def reuse_operands(plan: Plan, room: int) -> list[Reuse]:
-    """Give each operand that can be found packed a nest of its own, and room for all steps; each A has `room` bytes."""
+def reuse_operands(plan: Plan, second_cache_bytes: int) -> list[Reuse]:
+    """Give each operand that can be found packed a nest of its own, and room for all steps."""
+    room_of_a, room_of_b = int(second_cache_bytes * ROOM_OF_A), int(second_cache_bytes * ROOM_OF_B)
     found: list[Reuse] = []
     for loop in _loops(plan.body):
         for item in [item for item in loop.body.items if isinstance(item, Dot)]:
             if item.steps > 1 and item.packed is None:
-                found += _reuse_of(plan, loop, item.op.b, item.b.slot, MOST_BYTES, 1, True)
+                found += _reuse_of(plan, loop, item.op.b, item.b.slot, room_of_b, 1, True)
             if item.steps > 1 and _may_copy_a(item):
                 is_copied = item.direct is None
-                found += _reuse_of(plan, loop, item.op.a, item.a.slot, room, MOST_ENTRIES, is_copied)
+                found += _reuse_of(plan, loop, item.op.a, item.a.slot, room_of_a, MOST_ENTRIES, is_copied)
     for number, reuse in enumerate(found):
         reuse.word = sum(before.num_words for before in found[:number])
     return found
@@ -98,11 +100,11 @@ def _root(nest: Nest, value: SSAValue) -> Keep | None:
     return next((root for root in nest.roots if isinstance(root, Keep) and root.value is value), None)
 
 
-def _num_groups(loop: scf.ForOp, steps: int) -> int:
-    """How many there are, where that is known."""
+def _num_groups(loop: scf.ForOp, steps: int) -> float:
+    """How many there are; without end where that is not known."""
     bounds = [constant_value(value) for value in (loop.lb, loop.ub, loop.step)]
     if None in bounds or bounds[2] <= 0:
-        return MOST_BYTES
+        return inf
     iterations = max(0, -(-(bounds[1] - bounds[0]) // bounds[2]))
     return -(-iterations // steps)
 
