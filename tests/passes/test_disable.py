@@ -105,7 +105,7 @@ def test_every_pass_is_in_a_pipeline(capability):
     """On every machine: one that lacks what a pass makes use of is left as it is."""
     passes = [
         *tile_passes(),
-        *tile_passes(replace(TILES_OF_CPU, groups_programs=True), debug=False),
+        *tile_passes(replace(TILES_OF_CPU, groups_programs=True, splits_accesses=True), debug=False),
         *gpu_passes(GPUConfig(architecture(capability).machine)),
     ]
     assert {one.name for one in passes} == set(known_passes())

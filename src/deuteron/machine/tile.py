@@ -16,7 +16,8 @@ class TileConfig:
     whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
     masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
     paged decode, of 16 rows, took 1 % more time for the second loop to begin. `num_threads`: of a program.
-    `groups_programs`: whether it runs neighbouring programs one after the other.
+    `groups_programs`: whether it runs neighbouring programs one after the other. `splits_accesses`: whether two
+    accesses of neighbours under masks cost it less than one at places that are chosen lane by lane.
     """
 
     tma_bytes: int = 0
@@ -25,6 +26,7 @@ class TileConfig:
     split_rows: int | None = 1
     num_threads: int = 128
     groups_programs: bool = False
+    splits_accesses: bool = False
 
 
 TILES_OF_GPU = TileConfig()  # one that has no more than what all have

@@ -32,7 +32,7 @@ def _pipelines(options: CPUOptions) -> dict[str, list[ModulePass]]:
     from deuteron.machine.tile import TILES_OF_CPU
     from deuteron.passes.tile import tile_passes
 
-    config = replace(TILES_OF_CPU, groups_programs=not options.check)
+    config = replace(TILES_OF_CPU, groups_programs=not options.check, splits_accesses=not options.check)
     return {"tile": tile_passes(config, options.debug)}
 
 

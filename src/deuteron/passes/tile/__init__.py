@@ -23,6 +23,7 @@ from deuteron.passes.tile.order_reductions import OrderReductions
 from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 from deuteron.passes.tile.roll_loops import RollLoops
+from deuteron.passes.tile.split_accesses import SplitAccesses
 from deuteron.passes.tile.split_loops import SplitLoops
 from deuteron.passes.tile.split_programs import SplitPrograms
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
@@ -74,6 +75,8 @@ def tile_passes(config: TileConfig = TILES_OF_GPU, debug: bool = True) -> list[M
         MergeCommonSubexpressions(),
         *(branch_passes(config) if config.loads_ahead else []),
         Combine(),
+        # After combining: it would make loads of other masks of them. Before hoisting: what chooses may not change.
+        *([SplitAccesses()] if config.splits_accesses else []),
         # After combining: an address is one sum. Before hoisting: what it repeats does not change in a loop.
         *([GroupPrograms()] if config.groups_programs else []),
         # After everything that makes ops in a loop.
