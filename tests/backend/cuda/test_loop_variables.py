@@ -74,12 +74,6 @@ def test_a_long_text_that_fills_the_registers_is_emitted_without_first(monkeypat
     assert made == emissions
 
 
-def test_a_long_text_becomes_the_same_code(monkeypatch):
-    usual = [emitted(2, choice) for choice in (True, False)]
-    monkeypatch.setattr(nvptx, "LONG", 0)
-    assert [emitted(2, choice) for choice in (True, False)] == usual
-
-
 def test_strength_reduction_is_left_out_of_one_emission_only():
     before = emitted(2)
     without = emitted(2, strength_reduction=False)

@@ -5,11 +5,11 @@
 
 The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. The second
 that combines instructions finds bits that are counted by shifts and masks (`popc`). Of code
-generation two passes are left out. Straight-line strength reduction compares all addresses with one another (LLVM 22:
+generation three passes are left out. Straight-line strength reduction compares all addresses with one another (LLVM 22:
 16 s for 1,600 loads, 0.9 s without), and ptxas makes of both texts as many instructions. The vectorizer of loads and
 stores compares each access of a block with 64 others (4 of 6 s for 2,112 loads of 16 bits); lowering rules have made
-the vectors. Of long kernels values are not numbered over all blocks, either (level 2): LLVM 22 looks through all
-numbers for each instruction that it removes, which was a third of code generation of 51,000 lines, for the same PTX.
+the vectors. Values are not numbered over all blocks (by level 2), either: LLVM 22 looks through all numbers for each
+instruction that it removes, a third of code generation of 51,000 lines, and of 100 kernels 99 had the same PTX with it.
 Pointers to shared memory have 32 bits.
 
 LLVM ends the process on what it cannot select for NVPTX, though its verifier accepts it: `llvm.exp`, `llvm.sin`, a
@@ -49,6 +49,7 @@ _COLD = re.compile(r"^define [^\n]*\bcold\b", re.MULTILINE)
 _CONSTRAINTS = re.compile(r'asm (?:sideeffect )?"[^"]*", "([^"]*)"')
 _KNOWN_CONSTRAINT = re.compile(r"=?&?[bcdfhlr]|\d+|~\{memory\}")
 
+_LEVEL = 2  # of code generation: 3 would number values over all blocks
 
 # Lines of LLVM IR; of those that `benchmarks/gpu` measures none has as many.
 LONG = 20_000
@@ -61,7 +62,7 @@ def check(llir: str) -> None:
 
 
 def emit_ptx(llir: str, cpu: str, ptx_version: int, strength_reduction: bool = True) -> str:
-    machine = _target_machine(cpu, ptx_version, 2 if is_long(llir) else 3)
+    machine = _target_machine(cpu, ptx_version)
     with _parsed(llir) as module:
         module.data_layout = str(machine.target_data)
         off = [*([] if strength_reduction else [STRENGTH_REDUCTION]), *([SINKING] if _COLD.search(llir) else [])]
@@ -85,8 +86,8 @@ def _target() -> llvm.Target:
 
 
 @cache
-def _target_machine(cpu: str, ptx_version: int, level: int) -> llvm.TargetMachine:
-    return _target().create_target_machine(cpu=cpu, features=f"+ptx{ptx_version}", opt=level)
+def _target_machine(cpu: str, ptx_version: int) -> llvm.TargetMachine:
+    return _target().create_target_machine(cpu=cpu, features=f"+ptx{ptx_version}", opt=_LEVEL)
 
 
 @contextmanager
