@@ -9,7 +9,7 @@ from backend.cuda.launching import aligned, compile_for
 import deuteron
 import deuteron.language as tl
 from deuteron.backend.cuda.assembler import fit_registers
-from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit, rewarding_limit
+from deuteron.backend.cuda.assembler.fit_registers import assemble_to_fit, memory_bound_limits
 from deuteron.backend.cuda.assembler.live_registers import live_registers
 from deuteron.backend.cuda.assembler.ptxas import Cubin, Resources
 from deuteron.backend.cuda.target import architecture
@@ -17,21 +17,22 @@ from deuteron.errors import AssemblerError, OutOfResources
 
 HOPPER = architecture(90)
 LIMITS = [
-    # threads, registers, shared bytes -> limit
-    (512, 34, 0, 32),
-    (512, 65, 0, 64),
-    (512, 64, 0, None),  # the next block would need 40
-    (256, 44, 0, None),  # six blocks instead of five are not enough
-    (256, 35, 0, 32),
-    (512, 34, 70 * 1024, None),  # shared memory limits it as well
-    (1024, 33, 0, 32),
+    # threads, registers, shared bytes -> limits
+    (512, 34, 0, [32]),
+    (512, 65, 0, [64]),
+    (512, 64, 0, []),  # the next block would need 40
+    (256, 44, 0, []),  # six blocks instead of five are not enough for four registers
+    (256, 42, 0, [32, 40]),  # but for two, where eight spill
+    (256, 35, 0, [32]),
+    (512, 34, 70 * 1024, []),  # shared memory limits it as well
+    (1024, 33, 0, [32]),
 ]
 PTX = ".version 8.3\n.target sm_90a\n.visible .entry k()\n.reqntid 512\n{\n\tret;\n}\n"
 
 
-@pytest.mark.parametrize(("threads", "registers", "shared", "limit"), LIMITS)
-def test_limits(threads, registers, shared, limit):
-    assert rewarding_limit(HOPPER.machine, threads, registers, shared) == limit
+@pytest.mark.parametrize(("threads", "registers", "shared", "limits"), LIMITS)
+def test_limits(threads, registers, shared, limits):
+    assert memory_bound_limits(HOPPER.machine, threads, registers, shared) == limits
 
 
 def test_what_computes_keeps_its_registers(monkeypatch):
@@ -64,6 +65,22 @@ def test_kept_unless_it_spills(monkeypatch, spilled, registers):
     monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(spilled))
     assert assemble_to_fit(PTX, HOPPER, 0, True).resources.registers == registers
     assert len(assembler.texts) == 2 and ".reqntid 512\n.maxnreg 32\n{" in assembler.texts[1]
+
+
+@pytest.mark.parametrize(("fits", "tried"), [(32, [32]), (40, [32, 40]), (64, [32, 40])])
+def test_fewer_blocks_more_are_tried_where_many_spill(monkeypatch, fits, tried):
+    """Of 42 registers, where a thread needs so many."""
+    limits: list[int] = []
+
+    def assembled(ptx: str, *_: object) -> Cubin:
+        limit = re.search(r"\.maxnreg (\d+)", ptx)
+        limits.extend([int(limit[1])] if limit else [])
+        registers = limits[-1] if limits else 42
+        return Cubin(b"", Resources(registers, spill_stores=64 if registers < fits and limits else 0), ())
+
+    monkeypatch.setattr(fit_registers, "assemble", assembled)
+    kept = assemble_to_fit(PTX.replace("512", "256"), HOPPER, 0, True).resources.registers
+    assert limits == tried and kept == (fits if fits in tried else 42)
 
 
 @pytest.mark.parametrize(("stacks", "registers"), [((8, 0), 40), ((8, 8), 32), ((0, 8), 34), ((0, 0), 32)])
