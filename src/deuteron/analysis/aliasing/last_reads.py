@@ -4,6 +4,7 @@
         total += tl.load(row + start + i)                   %x
     for start in range(0, n, 4096):
         tl.store(..., tl.load(row + start + i) / total)     %y        last_reads(block)    [%y]
+                                                                      read_again(block)    [%x]
 
 By arguments, not by addresses. What is at the same address in every program (weights) is none, and what says itself how
 it is cached.
@@ -33,6 +34,13 @@ def last_reads(block: Block) -> dict[scf.ForOp, list[LoadOp]]:
         again = _arguments(chain(*loads[:place])) - _arguments(chain(*loads[place + 1 :]))
         found[loop] = [load for load in loads[place] if _is_free(load) and _arguments([load]) & again]
     return {loop: found[loop] for loop in loops if found[loop]}
+
+
+def read_again(loop: scf.ForOp, loads: Sequence[LoadOp]) -> list[LoadOp]:
+    """What loops of its block that come before a loop load through the same arguments as these loads of its own."""
+    again, earlier = _arguments(loads), loop.parent.ops
+    loops = [op for op in earlier if isinstance(op, scf.ForOp) and op.is_before_in_block(loop)]
+    return [load for op in loops for load in _tiles_loaded(op) if _is_free(load) and _arguments([load]) & again]
 
 
 def _tiles_loaded(loop: scf.ForOp) -> list[LoadOp]:
