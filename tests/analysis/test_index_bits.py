@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ir_text import parse_kernel
 
 from deuteron.analysis.addresses.index_bits import IndexBitsAnalysis, exchange_mask
+from deuteron.analysis.addresses.known_elements import known_elements
 from deuteron.interpreter import run_module
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.debug import PrintOp
@@ -16,7 +17,7 @@ T = "tensor<16xi32>"
 NUMBERS = st.sampled_from([0, 1, 2, 3, 4, 8, 15, 16, 24, -1, 2**31 - 1, -(2**31)])
 OPS = (
     *("addi", "subi", "muli", "andi", "ori", "xori", "shli", "shrui", "shrsi"),
-    *("divsi", "divui", "remsi", "remui"),
+    *("divsi", "divui", "remsi", "remui", "maxsi", "minsi", "maxui", "minui"),
 )
 
 
@@ -64,12 +65,12 @@ def test_every_element_is_what_it_is_said_to_be(lines):
     last = f"%v{sum(line.startswith('%v') for line in lines) - 1}"
     module = parse_kernel("%out: !tt.ptr<i32>", stored(lines, last))
     value = next(op for op in nested_ops(module) if op.name == "tt.store").value
-    bits = IndexBitsAnalysis().of(value)
-    if bits is None:
-        return
+    bits, elements = IndexBitsAnalysis().of(value), known_elements(value)
     out = np.zeros(16, np.int32)
     run_module(module, [out], (1, 1, 1))
-    assert [bits.at(position) for position in range(16)] == out.astype(np.uint32).tolist()
+    found = tuple(out.astype(np.uint32).tolist())
+    assert bits is None or tuple(bits.at(position) for position in range(16)) == found
+    assert elements in (None, found)
 
 
 def bits_of(body: str):

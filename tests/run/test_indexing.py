@@ -63,6 +63,27 @@ def test_gather_in_a_loop(draw, poisoned, check, block):
 
 
 @triton.jit
+def gather_known_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    """The element before, the row rolled and reversed, pairs, triples, one for all."""
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.gather(x, tl.maximum(i - 1, 0), 0))
+    tl.store(out_ptr + N + i, tl.gather(x, (i + 5) % N, 0))
+    tl.store(out_ptr + 2 * N + i, tl.gather(x, N - 1 - i, 0))
+    tl.store(out_ptr + 3 * N + i, tl.gather(x, i // 2 * 2, 0))
+    tl.store(out_ptr + 4 * N + i, tl.gather(x, i // 3, 0))
+    tl.store(out_ptr + 5 * N + i, tl.gather(x, tl.where(i < 7, 3, i), 0))
+
+
+@pytest.mark.parametrize(("length", "num_warps"), [(16, 1), (128, 1), (512, 1), (128, 4)])
+def test_gather_at_known_places(draw, poisoned, check, length, num_warps):
+    x, out, i = draw("float16", length), poisoned("float16", (6, length)), np.arange(length)
+    gather_known_kernel[(1,)](x, out, length, num_warps=num_warps)
+    places = np.maximum(i - 1, 0), (i + 5) % length, i[::-1], i // 2 * 2, i // 3, np.where(i < 7, 3, i)
+    check(out, x[np.stack(places)])
+
+
+@triton.jit
 def gather_3d_kernel(x_ptr, out_ptr, AXIS: tl.constexpr):
     i, j, k = tl.arange(0, 4)[:, None, None], tl.arange(0, 8)[None, :, None], tl.arange(0, 16)[None, None, :]
     x = tl.load(x_ptr + i * 128 + j * 16 + k)

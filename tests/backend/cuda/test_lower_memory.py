@@ -186,3 +186,18 @@ def test_a_scalar_is_stored_by_one_thread():
     kernel = emulate(scalar_copy, x, out, True)
     assert out[0] == 42
     assert [line for line in instructions_with(kernel, "st.global") if line.startswith("@")]
+
+
+@deuteron.jit
+def neighbour(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.gather(tl.load(x + i), tl.maximum(i - 1, 0), 0))
+
+
+def test_a_gather_of_the_neighbour_asks_other_lanes_for_one_register(rng):
+    """In the layout of the load, in which a thread has all but the first of them."""
+    x, out = drawn(rng, np.float32, 128), aligned(np.zeros(128, np.float32))
+    kernel = compile_for("cuda:90", neighbour, x, out, BLOCK=128, num_warps=1)
+    assert len(instructions_with(kernel, "shfl.sync")) == 1 and not instructions_with(kernel, "bar.")
+    emulate(neighbour, x, out, BLOCK=128, num_warps=1)
+    np.testing.assert_array_equal(out[1:], x[:-1])

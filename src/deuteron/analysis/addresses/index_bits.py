@@ -24,7 +24,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
-from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, SIToFPOp, TruncIOp, UIToFPOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, TransOp
@@ -83,6 +83,16 @@ class IndexBits:
 
 
 Rule = Callable[..., IndexBits | None]
+
+
+def at_one_place(op: Operation, numbers: Sequence[int]) -> int | None:
+    """What an elementwise op gives for numbers without signs, if that is found: bits that no position moves."""
+    rule = _RULES.get(type(op))
+    if rule is None:
+        return None
+    operands = zip(op.operands, numbers, strict=True)
+    found = rule(op, *(IndexBits(bit_width_of(operand.type), (), number) for operand, number in operands))
+    return None if found is None else found.constant
 
 
 class IndexBitsAnalysis:
@@ -244,12 +254,33 @@ def _shift(change: Callable[[int, int], int]) -> Rule:
 
 def _divide(op: Operation, lhs: IndexBits, rhs: IndexBits) -> IndexBits | None:
     factor = _divisor(lhs, rhs)
-    return None if factor is None else lhs.map(lambda value: value // factor)
+    return _quotient(op, operator.floordiv, lhs, rhs) if factor is None else lhs.map(lambda value: value // factor)
 
 
 def _remainder(op: Operation, lhs: IndexBits, rhs: IndexBits) -> IndexBits | None:
     factor = _divisor(lhs, rhs)
-    return None if factor is None else lhs.map(lambda value: value & factor - 1)
+    return _quotient(op, operator.mod, lhs, rhs) if factor is None else lhs.map(lambda value: value & factor - 1)
+
+
+def _quotient(op: Operation, compute: Callable[..., int], lhs: IndexBits, rhs: IndexBits) -> IndexBits | None:
+    """Of numbers that are not negative by one that is positive."""
+    is_plain = _is_positive(lhs) and _is_positive(rhs) and not rhs.varying and rhs.constant
+    return _at_one_bit(compute)(op, lhs, rhs) if is_plain else None
+
+
+def _select(op: SelectOp, condition: IndexBits, if_true: IndexBits, if_false: IndexBits) -> IndexBits | None:
+    if not condition.varying:
+        return if_true if condition.constant else if_false
+    if not is_integer(op.result.type):
+        return None
+    return _at_one_bit(lambda is_true, x, y: x if is_true else y)(op, condition, if_true, if_false)
+
+
+def _of_signed(compute: Callable[..., int]) -> Rule:
+    def rule(op: Operation, lhs: IndexBits, rhs: IndexBits) -> IndexBits | None:
+        return _at_one_bit(lambda x, y: compute(_signed(x, lhs.width), _signed(y, rhs.width)))(op, lhs, rhs)
+
+    return rule
 
 
 def _divisor(lhs: IndexBits, rhs: IndexBits) -> int | None:
@@ -281,9 +312,8 @@ def _signed(value: int, width: int) -> int:
 
 def _compare(op: CmpIOp, lhs: IndexBits, rhs: IndexBits) -> IndexBits | None:
     order = getattr(operator, op.predicate_name[-2:])
-    if op.predicate_name.startswith("s"):
-        return _at_one_bit(lambda x, y: order(_signed(x, lhs.width), _signed(y, lhs.width)))(op, lhs, rhs)
-    return _at_one_bit(order)(op, lhs, rhs)
+    rule = _of_signed(order) if op.predicate_name.startswith("s") else _at_one_bit(order)
+    return rule(op, lhs, rhs)
 
 
 _RULES: dict[type[Operation], Rule] = {
@@ -302,6 +332,10 @@ _RULES: dict[type[Operation], Rule] = {
     arith.ShLIOp: _shift(operator.lshift),
     arith.ShRSIOp: _shift(operator.rshift),
     arith.ShRUIOp: _shift(operator.rshift),
+    arith.MaxSIOp: _of_signed(max),
+    arith.MinSIOp: _of_signed(min),
+    arith.MaxUIOp: _at_one_bit(max),
+    arith.MinUIOp: _at_one_bit(min),
     arith.DivSIOp: _divide,
     arith.DivUIOp: _divide,
     arith.RemSIOp: _remainder,
@@ -312,4 +346,5 @@ _RULES: dict[type[Operation], Rule] = {
     SIToFPOp: _to_float,
     UIToFPOp: _to_float,
     CmpIOp: _compare,
+    SelectOp: _select,
 }

@@ -20,6 +20,7 @@ from typing import get_args
 from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.addresses.index_bits import exchange_mask
+from deuteron.analysis.addresses.known_elements import known_elements
 from deuteron.analysis.along_axis import num_exchanged
 from deuteron.analysis.shared_memory.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.shared_memory.shared_conversion import SharedConversion, plan_conversion
@@ -77,7 +78,8 @@ def scan_offsets(op: ScanOp) -> list[int]:
 
 def gather_route_of(op: GatherOp) -> GatherRoute | None:
     """How warps find what they take among their own registers; None: through shared memory."""
-    return plan_gather(layout_of(op.src.type), layout_of(op.indices.type), op.axis.value.data)
+    known = known_elements(op.indices)
+    return plan_gather(layout_of(op.src.type), layout_of(op.indices.type), op.axis.value.data, known)
 
 
 def exchange_route_of(op: GatherOp) -> ExchangeRoute | None:

@@ -308,3 +308,17 @@ def test_loops_in_loops_are_swept_as_often_as_there_are_loops(made, monkeypatch)
         return len(swept)
 
     assert sweeps(12) - sweeps(8) == sweeps(8) - sweeps(4) <= 4 * 8
+
+
+def taken(name: str, numbers: str) -> str:
+    """Elements of %x at numbers."""
+    return f"""
+    %{name} = "tt.gather"(%x, {numbers}) <{{axis = 1 : i32}}> : ({TILE}, tensor<64x64xi32>) -> {TILE}"""
+
+
+def test_a_gather_at_numbers_without_a_home_is_where_it_takes_from():
+    numbers = '%ones = "arith.constant"() <{value = dense<1> : tensor<64x64xi32>}> : () -> tensor<64x64xi32>'
+    loaded = '%numbers = "arith.fptosi"(%y) : (' + TILE + ") -> tensor<64x64xi32>"
+    loads = load("x", "%transposed") + load("y", "%matrix")
+    homes = homes_of(loads + numbers + loaded + taken("a", "%ones") + taken("b", "%numbers"))
+    assert homes["a"] == homes["x"] and homes["b"] == homes["y"] != homes["x"]

@@ -98,7 +98,9 @@ def _wide(ctx: Context, value: Value) -> Value:
 
 def _shuffled(ctx: Context, route: GatherRoute, bits: Sequence[Value], register: int, index: Value) -> Value:
     """The element for one register of the index, out of every source register that it may be in."""
-    b, lane_bits = ctx.b, log2(ctx.threads.warp_size)
+    b, lane_bits, sources = ctx.b, log2(ctx.threads.warp_size), route.sources(register)
+    if len(sources) == 1 and not sources[0].moves:
+        return bits[sources[0].register]
 
     def packed(entries: Sequence[Entry]) -> list[int]:
         return [source << lane_bits | lane for source, lane in entries]
@@ -107,13 +109,10 @@ def _shuffled(ctx: Context, route: GatherRoute, bits: Sequence[Value], register:
     thread = ctx.threads.image(packed(route.lane_bits), packed(route.warp_bits))
     place = xor(b, thread, apply_columns(b, index, packed(route.axis_bits))).at(b, own)
     lane, source = b.and_(place, const("i32", (1 << lane_bits) - 1)), b.lshr(place, const("i32", lane_bits))
-    first, choices = own >> lane_bits, route.choices
     result = None
-    for number in range(1 << len(choices)):
-        candidate = first ^ f2.apply(choices, number)
-        (moved,) = fetch(b, ctx.isa, [bits[candidate]], lane)
-        is_it = b.icmp("eq", source, const("i32", candidate)) if number else None
-        result = b.select(is_it, moved, result) if is_it else moved
+    for candidate, moves in sources:
+        (found,) = fetch(b, ctx.isa, [bits[candidate]], lane) if moves else [bits[candidate]]
+        result = found if result is None else b.select(b.icmp("eq", source, const("i32", candidate)), found, result)
     return result
 
 

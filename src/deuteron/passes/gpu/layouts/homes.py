@@ -2,10 +2,10 @@
 
 A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
 computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and an elementwise op where
-its first operand with a home is, or, beside dots, the one that is where the result is stored. What comes from scalars
-alone has no home, nor do loads that each thread does for itself (repeated_loads.py), but where it would be addresses
-that are converted. A value carried by a loop is at home where the loop's body yields it, else where it enters, else
-where its users want it.
+its first operand with a home is, or, beside dots, the one that is where the result is stored, a gather where its
+index is, or, if that comes from scalars alone, what it takes from. What comes from scalars alone has no home, nor do
+loads that each thread does for itself (repeated_loads.py), but where it would be addresses that are converted. A value
+carried by a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
@@ -121,8 +121,10 @@ class Homes:
         return self.get(value) or default_layout(value.type, self._config)
 
     def _indices(self, op: GatherOp) -> LinearLayout:
-        """Pairs of elements are exchanged where they are."""
-        return self._own(op.src if exchange_mask(op) is not None else op.indices)
+        """Pairs of elements are exchanged where they are. An index that has no home is at home where it takes from."""
+        shapes = shape_of(op.src.type), shape_of(op.indices.type)
+        is_made_there = self.get(op.indices) is None and shapes[0] == shapes[1]
+        return self._own(op.src if is_made_there or exchange_mask(op) is not None else op.indices)
 
     def _of_all(self, values: Sequence[SSAValue]) -> Layouts:
         return [self.get(value) for value in values]
