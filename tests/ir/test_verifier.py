@@ -193,6 +193,8 @@ ERRORS = [
     ('%r = "tt.int_to_ptr"(%n) : (i32) -> i64', "int_to_ptr gives i64"),
     ('%r = "tt.fp_to_fp"(%n) : (i32) -> f32', "fp_to_fp from i32 to f32"),
     ('"tt.assert"(%n) <{message = "no"}> : (i32) -> ()', "needs a condition of i1"),
+    ('"tt.print"(%n) <{prefix = "", hex = false, isSigned = array<i32>}> : (i32) -> ()', "tt.print of 1 values needs"),
+    ('"ttg.barrier"() <{addrSpace = 5 : i32}> : () -> ()', "is of all address spaces, 31, got 5"),
     (f'%r = "arith.cmpi"(%t, %t) <{{predicate = 0 : i64}}> : ({T}, {T}) -> {M}', "compares integers"),
     ('%r = "arith.cmpi"(%i, %i) <{predicate = 0 : i64}> : (tensor<4xi32>, tensor<4xi32>) -> i1', "gives a tile of i1"),
     ('%r = "arith.select"(%n, %n, %n) : (i32, i32, i32) -> i32', "needs a condition of i1"),

@@ -66,6 +66,12 @@ class PrintOp(IRDLOperation):
     def effects(self) -> list[Effect]:
         return [writes(OTHER), *orders()]
 
+    def verify_(self) -> None:
+        if len(self.is_signed) != len(self.values):
+            raise VerifyException(
+                f"tt.print of {len(self.values)} values needs as many numbers in isSigned, got {len(self.is_signed)}"
+            )
+
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):

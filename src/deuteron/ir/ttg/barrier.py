@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
+from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import ORDER_OWN, OTHER, Effect, orders, writes
 from deuteron.ir.types import i32
@@ -25,6 +26,12 @@ class BarrierOp(IRDLOperation):
 
     def effects(self) -> list[Effect]:
         return [writes(OTHER), *orders(ORDER_OWN)]
+
+    def verify_(self) -> None:
+        if self.addr_space.value.data != self.ALL_ADDRESS_SPACES:
+            raise VerifyException(
+                f"ttg.barrier is of all address spaces, {self.ALL_ADDRESS_SPACES}, got {self.addr_space.value.data}"
+            )
 
 
 OPS = [BarrierOp]
