@@ -155,7 +155,7 @@ def add(x, n, BLOCK: tl.constexpr):
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name.startswith("deuteron") and threading.get_ident() not in forking._depths:
+        if threading.get_ident() not in forking._depths:
             print(name)
 
 sys.meta_path.insert(0, Finder())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+import numpy.ma  # noqa: F401  (np.unique imports it at its first call, in the middle of which another thread may fork)
 
 from deuteron.emulator.arguments import pack_arguments
 from deuteron.emulator.loading import load_program
