@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -121,6 +122,35 @@ def test_what_a_handler_raises_in_the_middle_of_a_compile(monkeypatch, handler, 
             else:
                 patch.setitem(RULES, where, interrupted(RULES[where]))
             own[(1,)](np.ones(16, np.float32), np.ones(16, np.float32), BLOCK=16, opt_level=2)
+        assert isinstance(raised.value.__cause__, ValueError)
+        launch_and_check(own)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize(
+    ("mode", "where"),
+    [
+        ("DEUTERON_INTERPRET", "deuteron.frontend.semantics.memory.LoadOp.__init__"),
+        ("DEUTERON_INTERPRET", "deuteron.interpreter.memory.gather"),
+        ("DEUTERON_EMULATE", "deuteron.emulator.machine.global_memory.GlobalMemory.store"),
+    ],
+)
+def test_what_a_handler_raises_where_no_processor_runs_the_kernel(monkeypatch, mode, where):
+    """In the middle of a rule of the frontend and of the interpreter, and of an instruction of the emulator."""
+    function = pkgutil.resolve_name(where)
+
+    def interrupted(*args, **kwargs):
+        signal.raise_signal(signal.SIGUSR1)
+        return function(*args, **kwargs)
+
+    monkeypatch.setenv(mode, "1")
+    own = deuteron.jit(add_one.fn)
+    before = signal.signal(signal.SIGUSR1, Handler())
+    try:
+        with monkeypatch.context() as patch, pytest.raises(TimeoutError, match="soon") as raised:
+            patch.setattr(where, interrupted)
+            launch_and_check(own)
         assert isinstance(raised.value.__cause__, ValueError)
         launch_and_check(own)
     finally:

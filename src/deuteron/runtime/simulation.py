@@ -21,6 +21,7 @@ from deuteron.runtime.binding import Binding
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.placement import check_devices, named_target
 from deuteron.settings import settings
+from deuteron.signal_handlers import unwrapped
 
 if TYPE_CHECKING:
     from deuteron.runtime.jit import JITFunction
@@ -33,6 +34,7 @@ class Simulation:
         self.fn = fn
         self._made: dict[Any, Any] = {}
 
+    @unwrapped()
     def interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         fn = self.fn
         check_devices(fn, bound, device_target(CPU))
@@ -43,6 +45,7 @@ class Simulation:
                 self._made[key] = lower(fn.source_of(bound), options)
         interpret(self._made[key], bound.runtime_values(), grid)
 
+    @unwrapped()
     def emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         with undivided():
             from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
