@@ -170,6 +170,7 @@ ERRORS = [
     (assembly("=r,r", "$2"), r"it names operand \$2"),
     (assembly("=r", "$0"), "there are 0 inputs"),
     (map_elementwise(2, "%a: f32", T), "arguments do not match"),
+    (map_elementwise(1 << 30, "%a: f32", T), "arguments do not match"),
     (map_elementwise(1, "%a: f32", "tensor<4xf64>"), "does not match the results"),
     (map_elementwise(1, "%a: f32", "tensor<8xf32>"), "tiles of one shape"),
     (reduce(1, "f32"), "axis 1 of a tile of rank 1"),

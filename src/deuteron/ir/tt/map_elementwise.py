@@ -36,6 +36,11 @@ def repeated(values: Sequence[SSAValue], pack: int) -> list[Attribute]:
     return [element_type_of(value.type) for value in values for _ in range(pack)]
 
 
+def _are_repeated(types: Sequence[Attribute], values: Sequence[SSAValue], pack: int) -> bool:
+    """Whether the types are those; of a text any number may be the pack."""
+    return len(types) == len(values) * pack and list(types) == repeated(values, pack)
+
+
 @irdl_op_definition
 class MapElementwiseOp(IRDLOperation):
     """Runs its region, which only computes and reads, for each `pack` elements of tiles of one shape."""
@@ -60,10 +65,11 @@ class MapElementwiseOp(IRDLOperation):
         shapes = {shape_of(value.type) for value in (*self.srcs, *self.res)}
         if len(shapes) != 1 or pack < 1:
             raise VerifyException(f"tt.map_elementwise needs tiles of one shape, got {sorted(shapes)}, pack {pack}")
-        if list(block.arg_types) != repeated(self.srcs, pack):
+        if not _are_repeated(block.arg_types, self.srcs, pack):
             raise VerifyException("tt.map_elementwise: the region's arguments do not match the operands")
         returned = block.last_op
-        if isinstance(returned, MapElementwiseReturnOp) and list(returned.operand_types) != repeated(self.res, pack):
+        is_returned = isinstance(returned, MapElementwiseReturnOp)
+        if is_returned and not _are_repeated(returned.operand_types, self.res, pack):
             raise VerifyException("tt.map_elementwise: what the region returns does not match the results")
         if any(is_tile(value.type) for op in block.walk() for value in op.results):
             raise VerifyException("tt.map_elementwise: its region works on scalars")
