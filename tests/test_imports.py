@@ -14,6 +14,7 @@ ROOT = Path(deuteron.__file__).parent
 LEVELS = (
     "errors dtypes lazy cached_property forking signal_handlers progress whole_file pyinstaller",
     "settings json_fields once layout ptx",
+    "tracebacks",
     "options language ir trusted_files",
     "machine analysis toolchain",
     "interpreter frontend warning_text",

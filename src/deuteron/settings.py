@@ -40,7 +40,8 @@ COMPILE_VARIABLES = (*LAUNCH_VARIABLES, "DEUTERON_LINE_INFO", "DEUTERON_DISABLE_
 # All that Deuteron reads, without the prefix DEUTERON_.
 VARIABLES = (
     *("ALWAYS_COMPILE", "CACHE_DIR", "CACHE_KEY", "CACHE_SHARED", "CACHE_SIZE", "CHECK", "COMPILE_PROCESSES"),
-    *("DISABLE_PASSES", "DUMP_DIR", "EMULATE", "EMULATOR_SEED", "INTERPRET", "ISOLATE", "LINE_INFO", "NUM_THREADS"),
+    *("DISABLE_PASSES", "DUMP_DIR", "EMULATE", "EMULATOR_SEED", "FRONT_END_DEBUGGING", "INTERPRET", "ISOLATE"),
+    *("LINE_INFO", "NUM_THREADS"),
     *("OVERRIDE_DIR", "PRINT_AUTOTUNING", "PTXAS", "RECORD", "REMOTE_CACHE", "STRICT", "SYNC", "TARGET", "TUNED_DIR"),
     "VERIFY_EACH",
 )
@@ -244,6 +245,11 @@ class Settings:
         """TRITON_ALLOW_NON_CONSTEXPR_GLOBALS: kernels may use any global, with the value that it has when they are
         compiled; a launch after it has changed is an error, as with constexprs."""
         return _flag("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
+
+    @property
+    def front_end_debugging(self) -> bool:
+        """DEUTERON_FRONT_END_DEBUGGING (or TRITON_FRONT_END_DEBUGGING): tracebacks show the frames of Deuteron too."""
+        return _flag("DEUTERON_FRONT_END_DEBUGGING", "TRITON_FRONT_END_DEBUGGING")
 
     @property
     def strict(self) -> bool:

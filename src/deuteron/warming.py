@@ -30,6 +30,7 @@ from deuteron.runtime import JITFunction
 from deuteron.runtime.manifest import Wanted, read_manifest
 from deuteron.runtime.preload import collected, read
 from deuteron.settings import settings
+from deuteron.tracebacks import api_boundary
 
 
 @dataclass
@@ -48,6 +49,7 @@ class WarmUp:
             self.failures.append((wanted, error))
 
 
+@api_boundary
 def warm_up(
     manifests: Sequence[str | Path],
     processes: int | None = None,

@@ -19,6 +19,7 @@ from deuteron.backend.arrays import array_specialiser, is_read_only, read_only_t
 from deuteron.backend.dlpack import dlpack_tensor
 from deuteron.errors import LaunchError, UsageError
 from deuteron.language.signature import DESCRIPTOR, SCALARS
+from deuteron.tracebacks import api_boundary
 
 MAX_RANK = 5
 PADDINGS = ("zero", "nan")
@@ -38,6 +39,7 @@ _tokens: dict[tuple, Tokens] = {}
 class TensorDescriptor:
     """An array with a shape, strides in elements, and the shape of the blocks that a kernel accesses."""
 
+    @api_boundary
     def __init__(
         self,
         base: Any,
@@ -58,6 +60,7 @@ class TensorDescriptor:
         _check(self)
 
     @staticmethod
+    @api_boundary
     def from_tensor(
         tensor: Any, block_shape: Sequence[int], padding: str = "zero", round_f32_to_tf32: bool = False
     ) -> TensorDescriptor:

@@ -33,8 +33,10 @@ from deuteron.errors import LaunchError, StrictError, UsageError
 from deuteron.forking import undivided
 from deuteron.options import Target
 from deuteron.settings import settings, warn_of_unknown_variables
+from deuteron.tracebacks import api_boundary
 
 
+@api_boundary
 def compile(
     src: ASTSource | IRSource | str,
     target: Target | str | None = None,

@@ -29,6 +29,7 @@ from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.errors import LaunchError, UsageError, counted
 from deuteron.forking import undivided
 from deuteron.knobs.hooks import LazyDict
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.backend.report import Report
@@ -266,6 +267,7 @@ class CompiledKernel:
         """
         full_grid = (*grid, 1, 1)[:3]
 
+        @api_boundary
         def launch(*args: Any) -> None:
             given = self._given(args)
             values = [_value(*pair, self.metadata) for pair in zip(self.metadata.runtime_params, given, strict=True)]

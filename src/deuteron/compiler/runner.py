@@ -19,6 +19,7 @@ from deuteron.compiler.source import ASTSource
 from deuteron.errors import LaunchError, counted
 from deuteron.language.signature import DESCRIPTOR
 from deuteron.once import once
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.plain_loaded import PlainLauncher
@@ -52,6 +53,7 @@ def _run_in_python(kernel: CompiledKernel, overlapping: ctypes.py_object) -> Cal
     given_of, values_of = _given_of(kernel), _values_of(kernel)
     kernel.launch  # noqa: B018 - loads the code
 
+    @api_boundary
     def run(
         grid_x: int,
         grid_y: int,

@@ -25,6 +25,7 @@ from deuteron.language.functions.source_functions import functions_of
 from deuteron.language.functions.stable_text import stable_repr
 from deuteron.language.signature import leaves, part_names
 from deuteron.options import Target
+from deuteron.tracebacks import api_boundary
 
 
 class ASTSource:
@@ -34,6 +35,7 @@ class ASTSource:
     what Triton before 3.3 called `constexprs`.
     """
 
+    @api_boundary
     def __init__(
         self,
         fn: Function,

@@ -73,7 +73,7 @@ class compilation_knobs(base_knobs):
     dump_ir_extract_di_local_variables = ignored_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES")
     enable_asan = ignored_bool("TRITON_ENABLE_ASAN")
     disable_line_info = ignored_bool("TRITON_DISABLE_LINE_INFO")
-    front_end_debugging = ignored_bool("TRITON_FRONT_END_DEBUGGING")
+    front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING", own="DEUTERON_FRONT_END_DEBUGGING")
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
     enable_experimental_consan = ignored_bool("TRITON_ENABLE_EXPERIMENTAL_CONSAN")
     instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "", effect=False)

@@ -28,6 +28,7 @@ from deuteron.library.folder import recover, replaced_folder
 from deuteron.library.manifest import Entry, Manifest, read_manifest
 from deuteron.library.staleness import digest_of_content, digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.library.report import Row
@@ -89,6 +90,7 @@ class _State:
         return [variant for variant in self.variants if variant.identity not in self.entries]
 
 
+@api_boundary
 def build_library(library: Library, out: Path, options: BuildOptions | None = None) -> Built:
     """Build a library into a folder; raises UsageError, having left the folder as it was."""
     options = options or BuildOptions()

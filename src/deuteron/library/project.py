@@ -19,10 +19,12 @@ from deuteron.errors import Location, UsageError, not_read, suggest
 from deuteron.library.declaration import KERNEL_KEYS, LIBRARY_KEYS, Kernel, Library
 from deuteron.library.places import Places
 from deuteron.options import is_option
+from deuteron.tracebacks import api_boundary
 
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
+@api_boundary
 def read_project(path: Path) -> dict[str, Library]:
     """The libraries of a file, by name; raises UsageError."""
     if not path.is_file():

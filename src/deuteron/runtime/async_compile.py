@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from deuteron.compiler import CompiledKernel
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -40,6 +41,7 @@ class FutureKernel:
         self._error: BaseException | None = None
         self._lock = threading.RLock()
 
+    @api_boundary
     def result(self, ignore_errors: bool = False) -> CompiledKernel | None:
         """The compiled kernel; raises what the compile raised, or returns None for it."""
         with self._lock:
@@ -60,7 +62,8 @@ class FutureKernel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copies and pickles ask before there are attributes
             raise AttributeError(name)
-        return getattr(self.result(), name)
+        with api_boundary:
+            return getattr(self.result(), name)
 
 
 class AsyncCompileMode:
@@ -95,6 +98,7 @@ class AsyncCompileMode:
         active_mode.set(self)
         return self
 
+    @api_boundary
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: Any) -> None:
         active_mode.set(None)
         kernels, self._kernels = self._kernels, []

@@ -53,6 +53,7 @@ from deuteron.runtime.binding import Binding
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
 from deuteron.runtime.specialise import Token, is_passed, is_tuple, passed_values
 from deuteron.settings import LAUNCH_VARIABLES, environment_entry
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -111,7 +112,8 @@ class FastLaunches:
             nonlocal native
             if native is None and self.record is not None:  # since `kernel[grid]` was taken
                 native = self.at(grid)
-            return native(*args, **keywords) if native else self._fn.run_noted(grid, args, keywords)
+            with api_boundary:
+                return native(*args, **keywords) if native else self._fn.run_noted(grid, args, keywords)
 
         return launch
 
@@ -168,7 +170,7 @@ def _entry(
     native: NativeLaunch | None = launch.native_launch(**found.where)
     if None in conditions or len(slots) > MOST_SLOTS:
         return None
-    run_packed = partial(launch.run_packed, **found.where) if found.where else launch.run_packed
+    run_packed = api_boundary(partial(launch.run_packed, **found.where))
     fields = {"kernel": found.kernel, "run_packed": run_packed, "none": None}
     numbers = {"fire": 0}
     target: tuple[int, ...] = ()

@@ -17,6 +17,7 @@ from deuteron.options import is_option
 from deuteron.runtime.grid import Grid, call_with_arguments
 from deuteron.runtime.interface import KernelInterface, check_kernel, launch
 from deuteron.runtime.pickling import PickledByName
+from deuteron.tracebacks import api_boundary
 
 
 class Heuristics(PickledByName, KernelInterface):
@@ -45,10 +46,11 @@ class Heuristics(PickledByName, KernelInterface):
         return getattr(self.fn, name)
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
-        keywords = self._computed(args, kwargs)
-        if warmup:
-            return self.fn.run(*args, grid=grid, warmup=True, **keywords)
-        return launch(self.fn, grid, args, keywords)
+        with api_boundary:
+            keywords = self._computed(args, kwargs)
+            if warmup:
+                return self.fn.run(*args, grid=grid, warmup=True, **keywords)
+            return launch(self.fn, grid, args, keywords)
 
     def plan(self, *args: Any, **kwargs: Any) -> Any:
         """What a launch with these arguments would compile; None where that is not known."""
@@ -64,6 +66,7 @@ class Heuristics(PickledByName, KernelInterface):
         return keywords
 
 
+@api_boundary
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
     """Decorator: `values` maps parameters and options to functions of the arguments by name, called at every launch."""
     try:
@@ -71,4 +74,9 @@ def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callabl
     except (TypeError, ValueError):
         got = f"kernel '{values.__name__}'" if hasattr(values, "arg_names") else repr(values)
         raise UsageError(f"@heuristics({{'BLOCK': lambda args: ...}}) takes a dictionary, got {got}") from None
-    return lambda fn: Heuristics(fn, check_kernel(fn, "heuristics").arg_names, values)
+
+    @api_boundary
+    def decorator(fn: Any) -> Heuristics:
+        return Heuristics(fn, check_kernel(fn, "heuristics").arg_names, values)
+
+    return decorator

@@ -8,6 +8,7 @@ from typing import Any
 
 from deuteron.errors import UsageError
 from deuteron.runtime.grid import Grid
+from deuteron.tracebacks import api_boundary
 
 
 class KernelInterface:
@@ -25,7 +26,8 @@ class KernelInterface:
 
     def warmup(self, *args: Any, grid: Grid, **kwargs: Any) -> Any:
         """Compile for these arguments without running; a dtype stands for an array of it."""
-        return self.run(*args, grid=grid, warmup=True, **kwargs)
+        with api_boundary:
+            return self.run(*args, grid=grid, warmup=True, **kwargs)
 
 
 def check_kernel(fn: Any, decorator: str) -> Any:

@@ -50,6 +50,7 @@ from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.simulation import Simulation
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 from deuteron.settings import settings
+from deuteron.tracebacks import api_boundary
 
 
 class JITFunction(Pickled, Function, KernelInterface):
@@ -129,13 +130,15 @@ class JITFunction(Pickled, Function, KernelInterface):
 
         Arguments that are no parameters are options of the target (`num_warps`, `num_stages`, ...).
         """
-        return self._run(args, kwargs, grid, warmup)
+        with api_boundary:
+            return self._run(args, kwargs, grid, warmup)
 
     def run_noted(self, grid: Grid, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What `kernel[grid](...)` does in Python. A launch like it is to be done without Python, if it can be."""
-        if self.is_run_replaced:
-            return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
-        return self._run(args, kwargs, kwargs.pop("grid", grid), kwargs.pop("warmup", False), is_noted=True)
+        with api_boundary:
+            if self.is_run_replaced:
+                return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
+            return self._run(args, kwargs, kwargs.pop("grid", grid), kwargs.pop("warmup", False), is_noted=True)
 
     @property
     def is_run_replaced(self) -> bool:
@@ -192,6 +195,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         stream = driver.active.get_current_stream(found.where.get("device"))
         found.kernel.launch_with_hooks(extents, found.values(bound), found.where, stream, describe)
 
+    @api_boundary
     def prepare(self, *args: Any, grid: Grid, **kwargs: Any) -> PreparedLaunch:
         """Compile and load for these arguments, and launch nothing; `.launch(...)` of what is returned launches.
 
@@ -220,6 +224,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         backend = get_backend(target)
         return Job(backend, self.source_of(bound), target, self.options_of(backend, bound))
 
+    @api_boundary
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compile and load what a hook was told of in another process, as `compile["specialization_data"]`.
 
@@ -374,6 +379,7 @@ def _mocked(value: Any) -> Any:
     return MockTensor.wrap_dtype(value)
 
 
+@api_boundary
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Decorator: makes a function of the tile language, which is called within kernels or launched as one.
 
@@ -391,7 +397,7 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         version, interpret: accepted as older Tritons had them; `interpret` runs launches in the interpreter.
     """
     if fn is None:
-        return lambda function: jit(function, **options)
+        return partial(jit, **options)
     if isinstance(fn, JITFunction):
         return fn
     known = list(inspect.signature(JITFunction).parameters)[1:]

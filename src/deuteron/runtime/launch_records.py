@@ -25,6 +25,7 @@ from deuteron.language.functions.function import Parameter
 from deuteron.language.types import dtype
 from deuteron.runtime.grid import check_extents, grid_of, raise_located
 from deuteron.runtime.specialise import Specialiser, constexpr_token, is_its_own_token, takes_arrays, with_alignment
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -57,8 +58,8 @@ def kernel_record(
     """What the code knows of a function, and what has to live as long. Of an autotuner `compared` are the parameters
     whose values it compares.
     """
-    extents = partial(check_extents, kernel=fn.__name__)
-    failed = partial(raise_located, what=grid_of(fn.__name__))
+    extents = api_boundary(partial(check_extents, kernel=fn.__name__))
+    failed = api_boundary(partial(raise_located, what=grid_of(fn.__name__)))
     names = dict.fromkeys(param.name for param in fn.params)
     objects = {"entries": entries, "run_slowly": run_slowly, "extents": extents, "grid_failed": failed, "names": names}
     fields = {name: id(value) for name, value in objects.items()}

@@ -19,6 +19,7 @@ from deuteron.errors import LaunchError, counted
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.grid import check_extents
 from deuteron.runtime.specialise import Token
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.runtime.jit import JITFunction
@@ -35,13 +36,16 @@ class PreparedLaunch:
         self.grid = grid
         self.launch = fn.fast.prepared(bound, found, grid, self._run) or self._launch
 
+    @api_boundary
     def with_grid(self, grid: int | Sequence[int]) -> PreparedLaunch:
         """The same with another grid."""
         return PreparedLaunch(self._fn, self._bound, self._found, check_extents(grid, self._fn.__name__))
 
+    @api_boundary
     def _launch(self, *args: Any, **keywords: Any) -> None:
         self._run(self.grid, args, keywords)
 
+    @api_boundary
     def _run(self, grid: tuple[int, int, int], args: Sequence[Any], keywords: dict[str, Any]) -> None:
         """The definition of a launch."""
         names = [param.name for param in self._fn.params if not param.is_constexpr]

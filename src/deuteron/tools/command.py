@@ -13,6 +13,7 @@ import gc
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from typing import Any
 import click
 
 from deuteron.errors import DeuteronError, UsageError
+from deuteron.settings import settings
 from deuteron.warning_text import warning_text
 
 INTERRUPTED = 128 + signal.SIGINT  # the exit status by which shells know of Ctrl-C
@@ -51,6 +53,9 @@ class Command(click.Command):
                 _check_folder()
                 return super().invoke(ctx)
             except DeuteronError as error:
+                if settings.front_end_debugging:
+                    traceback.print_exception(error)
+                    ctx.exit(1)
                 click.echo(str(error) if error.location else f"error: {error}", err=True)
                 ctx.exit(1)
             except BrokenPipeError:

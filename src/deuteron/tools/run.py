@@ -19,9 +19,9 @@ import click
 
 from deuteron.errors import DeuteronError, UsageError, suggest
 from deuteron.tools.command import INTERRUPTED, Command
+from deuteron.tracebacks import without_ours
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
-STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
 
 
 class _Run(Command):
@@ -82,8 +82,7 @@ def _headed(error: DeuteronError) -> str:
 
 def _origin(trace: TracebackType | None) -> str:
     """The last line of the program itself that led to an error."""
-    frames = traceback.extract_tb(trace)
-    frames = [frame for frame in frames if not frame.filename.startswith((PACKAGE, STANDARD_LIBRARY))]
+    frames = traceback.extract_tb(without_ours(trace))
     return f"\n  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
 
 

@@ -25,6 +25,7 @@ from deuteron.errors import Location, UsageError, suggest
 from deuteron.language.functions.references import namespace_of
 from deuteron.language.functions.source import lines_of_file
 from deuteron.language.functions.source_functions import SourceFunction
+from deuteron.tracebacks import api_boundary
 
 _MISSING = object()
 
@@ -115,6 +116,7 @@ class Function(SourceFunction):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.__module__}:{self.__qualname__})"
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(
             f"'{self.__name__}' is a function of the tile language: call it within a kernel, or launch it as a kernel "

@@ -42,6 +42,7 @@ from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.pickling import PickledByName
 from deuteron.runtime.placement import on_device_of
 from deuteron.settings import settings
+from deuteron.tracebacks import api_boundary
 
 Hook = Callable[..., Any]
 
@@ -156,19 +157,21 @@ class Autotuner(PickledByName, KernelInterface):
         return choices.at(grid) if choices is not None and choices.tuner is self else super().__getitem__(grid)
 
     def run(self, *args: Any, grid: Grid | None = None, warmup: bool = False, **kwargs: Any) -> Any:
-        if warmup:
-            self._check_not_given(kwargs)
-            configs = self._pruned(self._launch(args, kwargs, grid))
-            return [self.fn.run(*args, grid=grid, warmup=True, **{**kwargs, **c.all_kwargs()}) for c in configs]
-        return self._run_best(args, kwargs, grid)[0]
+        with api_boundary:
+            if warmup:
+                self._check_not_given(kwargs)
+                configs = self._pruned(self._launch(args, kwargs, grid))
+                return [self.fn.run(*args, grid=grid, warmup=True, **{**kwargs, **c.all_kwargs()}) for c in configs]
+            return self._run_best(args, kwargs, grid)[0]
 
     def run_noted(self, grid: Grid, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What `kernel[grid](...)` does in Python. A launch like it is to be done without Python, if it can be."""
-        if "run" in vars(self) or type(self).run is not _run or not kwargs.keys().isdisjoint(("grid", "warmup")):
-            return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
-        launched, config = self._run_best(args, kwargs, grid)
-        self._choices.note(args, kwargs, config)
-        return launched
+        with api_boundary:
+            if "run" in vars(self) or type(self).run is not _run or not kwargs.keys().isdisjoint(("grid", "warmup")):
+                return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
+            launched, config = self._run_best(args, kwargs, grid)
+            self._choices.note(args, kwargs, config)
+            return launched
 
     def _run_best(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid | None) -> tuple[Any, Config]:
         """Launch with the configuration that is chosen, and which that is."""

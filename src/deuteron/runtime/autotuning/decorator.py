@@ -17,8 +17,10 @@ from deuteron.runtime.autotuning.autotuner import Autotuner, Hook
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.torch_autotuners import is_torchs
 from deuteron.runtime.interface import check_kernel
+from deuteron.tracebacks import api_boundary
 
 
+@api_boundary
 def autotune(
     configs: Sequence[Config],
     key: Sequence[str] | None = None,
@@ -59,22 +61,23 @@ def autotune(
         raise UsageError("@autotune needs configurations and a key: @autotune(configs=[...], key=[...])")
 
     def decorator(fn: Any) -> Autotuner:
-        return Autotuner(
-            fn,
-            check_kernel(fn, "autotune").arg_names,
-            configs,
-            key,
-            reset_to_zero,
-            restore_value,
-            pre_hook=pre_hook,
-            post_hook=post_hook,
-            prune_configs_by=prune_configs_by,
-            warmup=warmup,
-            rep=rep,
-            use_cuda_graph=use_cuda_graph,
-            do_bench=do_bench,
-            cache_results=cache_results,
-            made_by_torch=is_torchs(sys._getframe(1)),
-        )
+        with api_boundary:
+            return Autotuner(
+                fn,
+                check_kernel(fn, "autotune").arg_names,
+                configs,
+                key,
+                reset_to_zero,
+                restore_value,
+                pre_hook=pre_hook,
+                post_hook=post_hook,
+                prune_configs_by=prune_configs_by,
+                warmup=warmup,
+                rep=rep,
+                use_cuda_graph=use_cuda_graph,
+                do_bench=do_bench,
+                cache_results=cache_results,
+                made_by_torch=is_torchs(sys._getframe(1)),
+            )
 
     return decorator

@@ -28,6 +28,7 @@ from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.fast_launch import MOST_ENTRIES
 from deuteron.runtime.jit import JITFunction
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
+from deuteron.tracebacks import api_boundary
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -51,7 +52,8 @@ class FastChoices:
             nonlocal native
             if native is None and self.at != self._in_python:  # since `tuner[grid]` was taken
                 native = self.at(grid)
-            return native(*args, **keywords) if native else self.tuner.run_noted(grid, args, keywords)
+            with api_boundary:
+                return native(*args, **keywords) if native else self.tuner.run_noted(grid, args, keywords)
 
         return launch
 

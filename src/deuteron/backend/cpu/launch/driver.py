@@ -36,6 +36,7 @@ from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.backend.spans import Span
 from deuteron.errors import LaunchError
 from deuteron.settings import environment_entry, settings
+from deuteron.tracebacks import api_boundary
 
 _MAX_PROGRAMS = 2**63 - 1
 
@@ -118,6 +119,7 @@ class LoadedKernel:
             atomics=self._atomics,
         )
 
+    @api_boundary
     def _fail(self, number: int, extents: Sequence[int]) -> None:
         """Raise what a launch returned; after an interrupt its exception is set."""
         assert number == NO_MEMORY

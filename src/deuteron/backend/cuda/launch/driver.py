@@ -27,6 +27,7 @@ from deuteron.backend.native_launch import NativeLaunch
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE
 from deuteron.errors import LaunchError, OutOfResources
 from deuteron.settings import settings
+from deuteron.tracebacks import api_boundary
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
@@ -156,6 +157,7 @@ class LoadedKernel:
         stream, conditions = native_stream()
         return NativeLaunch(launch_function(), target, self._fail, stream, device, conditions)
 
+    @api_boundary
     def _fail(self, status: int, extents: Sequence[int]) -> None:
         raise self._failure(self._driver.status(status), tuple(extents))
 
