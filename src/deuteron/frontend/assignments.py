@@ -24,29 +24,52 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
-from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime, known_items
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime, is_same, known_items
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
     known = evaluate_for(ctx, node.value, node.targets[0])
     value = known if ctx.scope.declared else as_runtime(ctx, known)
+    numbers = [number for target in node.targets for number in _numbers(ctx, target, known, node.value)]
     for target in node.targets:
         bind(ctx, target, _as_declared(ctx, target, value))
-        for name, number in _numbers(target, known, node.value):
-            ctx.scope.numbers[name] = ctx.scope.variables[name], ast.unparse(number)
+    _note_numbers(ctx, numbers)
 
 
-def _numbers(target: ast.expr, known: Value, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The variables that get numbers known at compile time, each with an expression for its own."""
+def _note_numbers(ctx: Context, numbers: Sequence[tuple[str, ast.expr]]) -> None:
+    """Keep, for messages, how variables would be written as constexprs that are none for want of an annotation."""
+    ctx.scope.numbers |= {name: (ctx.scope.variables[name], ast.unparse(number)) for name, number in numbers}
+
+
+def _numbers(ctx: Context, target: ast.expr, known: Value, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The variables that get numbers known at compile time, or would if those that they are made of were declared so,
+    each with an expression for its own.
+    """
     if isinstance(target, ast.Name) and is_number(known):
         yield target.id, node
+    elif isinstance(target, ast.Name) and is_runtime(known) and (number := _of_numbers(ctx, node)):
+        yield target.id, number
     elif isinstance(target, ast.Tuple | ast.List) and isinstance(known, tuple):
         items = zip(target.elts, known, strict=False)
         for index, (item_target, item) in enumerate(items):
             if isinstance(item_target, ast.Starred):
                 return
             part = node.elts[index] if isinstance(node, ast.Tuple) else ast.Subscript(node, ast.Constant(index))
-            yield from _numbers(item_target, item, part)
+            yield from _numbers(ctx, item_target, item, part)
+
+
+def _of_numbers(ctx: Context, node: ast.expr) -> ast.expr | None:
+    """An expression with those of its variables that were assigned numbers written out; None where it has others."""
+    match node:
+        case ast.BinOp(left, op, right):
+            sides = _of_numbers(ctx, left), _of_numbers(ctx, right)
+            return ast.BinOp(sides[0], op, sides[1]) if sides[0] and sides[1] else None
+        case ast.Name(name):
+            value = ctx.scope.variables.get(name)
+            assigned, text = ctx.scope.numbers.get(name, (None, ""))
+            if is_runtime(value):
+                return ast.parse(text, mode="eval").body if text and is_same(assigned, value) else None
+    return node if isinstance(node, ast.Name | ast.Constant) else None
 
 
 def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:
@@ -95,7 +118,9 @@ def assign_augmented(ctx: Context, node: ast.AugAssign) -> None:
         old = ctx.scope.lookup(ctx, node.target.id)
     value = operate(ctx, BINARY[type(node.op)], old, ctx.evaluate(node.value))
     ctx.stamp(node.target.id)
+    numbers = list(_numbers(ctx, node.target, value, ast.BinOp(ast.Name(node.target.id), node.op, node.value)))
     bind(ctx, node.target, as_runtime(ctx, value))
+    _note_numbers(ctx, numbers)
 
 
 def named_expression(ctx: Context, node: ast.NamedExpr) -> Value:

@@ -13,6 +13,7 @@ The builder stamps ops with the location of the call that the semantic function 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -146,9 +147,9 @@ class Context:
         for frame in reversed(self.frames):
             for name, (assigned, text) in frame.scope.numbers.items():
                 if is_runtime(value) and is_same(assigned, value):
-                    is_new = name not in frame.scope.function.arg_names
-                    own = name if is_new else f"{name}_"
-                    return f"Assigned like this it is a run-time value: write `{own}: tl.constexpr = {text}`."
+                    is_new = name not in {*frame.scope.function.arg_names, *re.findall(r"\w+", text)}
+                    written = f"{name if is_new else name + '_'}: tl.constexpr = {text}"
+                    return f"'{name}' was assigned without an annotation, so it is a run-time value: write `{written}`."
         variables, parameters = self.frames[0].scope.variables, self.frames[0].scope.function.arg_names
         for name in parameters:
             if name in variables and is_runtime(value) and is_same(variables[name], value):
