@@ -1,5 +1,6 @@
 """The command `deuteron` itself: the list of its commands."""
 
+import importlib
 import re
 import signal
 import subprocess
@@ -139,6 +140,15 @@ def test_what_nests_too_deep_is_a_message(command: list[str], tmp_path: Path):
     result = CliRunner().invoke(main, [*command, str(path)])
     assert (result.exit_code, type(result.exception)) == (1, SystemExit)
     assert ("nests too deep" in result.stderr) == (command != ["warmup"]), result.stderr
+
+
+def test_ctrl_c_before_the_command_is_imported(monkeypatch: pytest.MonkeyPatch):
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupt)
+    result = CliRunner().invoke(main, ["build"])
+    assert (result.exit_code, result.stderr) == (130, "interrupted\n")
 
 
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"

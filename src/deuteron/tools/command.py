@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import signal
 import sys
 import traceback
 import warnings
@@ -25,9 +24,8 @@ import click
 
 from deuteron.errors import DeuteronError, UsageError
 from deuteron.settings import settings
+from deuteron.tools.group import saying_interrupted
 from deuteron.warning_text import warning_text
-
-INTERRUPTED = 128 + signal.SIGINT  # the exit status by which shells know of Ctrl-C
 
 
 class Command(click.Command):
@@ -50,8 +48,9 @@ class Command(click.Command):
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, shown)
             try:
-                _check_folder()
-                return super().invoke(ctx)
+                with saying_interrupted(ctx):
+                    _check_folder()
+                    return super().invoke(ctx)
             except DeuteronError as error:
                 if settings.front_end_debugging:
                     traceback.print_exception(error)
@@ -64,9 +63,6 @@ class Command(click.Command):
                 what = "" if error.filename is None else f"'{error.filename}': "
                 click.echo(f"error: {what}{error.strerror or error}", err=True)
                 ctx.exit(1)
-            except KeyboardInterrupt:
-                click.echo("interrupted", err=True)
-                ctx.exit(INTERRUPTED)
 
 
 class OutPath(click.Path):

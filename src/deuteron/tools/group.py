@@ -1,4 +1,4 @@
-"""What groups of commands share: a word that is no command is an error, which names those that there are.
+"""What groups of commands share: a word that is no command is an error, which names those that there are; Ctrl-C.
 
 @click.group("cache", cls=Group)
 def command(): ...
@@ -8,15 +8,37 @@ deuteron cache list        No such command 'list'. Did you mean 'ls'? There are 
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import click
 
 from deuteron.errors import suggest
 
 _SENTENCE = 200  # characters of a command's first sentence, which click would cut off at 45
 
+INTERRUPTED = 128 + signal.SIGINT  # the exit status by which shells know of Ctrl-C
+
+
+@contextmanager
+def saying_interrupted(ctx: click.Context) -> Iterator[None]:
+    """Ctrl-C is a word and an exit status of its own."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        ctx.exit(INTERRUPTED)
+
 
 class Group(click.Group):
     """Commands, all of which are named where a word is none of them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Ctrl-C may come before there is a command: its module takes 0.3 s to import."""
+        with saying_interrupted(ctx):
+            return super().invoke(ctx)
 
     def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
         """What help says of each command: the first sentence of its own."""

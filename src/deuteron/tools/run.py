@@ -18,7 +18,8 @@ from types import ModuleType, TracebackType
 import click
 
 from deuteron.errors import DeuteronError, UsageError, suggest
-from deuteron.tools.command import INTERRUPTED, Command
+from deuteron.tools.command import Command
+from deuteron.tools.group import INTERRUPTED
 from deuteron.tracebacks import without_ours
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
