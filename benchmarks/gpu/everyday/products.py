@@ -14,8 +14,8 @@ from benchmarks.gpu.everyday.declare import case, config, empty, random
 
 # rows -> BLOCK_M, BLOCK_N, BLOCK_K, warps, stages
 TILES = {
-    1: ((16, 64, 128, 4, 4), (16, 32, 256, 4, 4)),
-    16: ((16, 64, 128, 4, 4), (16, 32, 256, 4, 4)),
+    1: ((16, 64, 128, 4, 4), (16, 64, 128, 4, 6), (16, 32, 256, 4, 4)),
+    16: ((16, 64, 128, 4, 4), (16, 64, 128, 4, 6), (16, 32, 256, 4, 4)),
     64: ((64, 64, 128, 4, 4), (64, 128, 64, 4, 4)),
     512: ((128, 128, 64, 8, 3), (128, 128, 64, 4, 4), (256, 128, 64, 8, 3)),
     4096: ((128, 128, 64, 8, 3), (128, 256, 64, 8, 3), (256, 128, 64, 8, 3)),
@@ -159,7 +159,7 @@ def _matrix_vector(n: int, k: int) -> Case:
         w, x, out = random(n, k), random(k), empty(n)
         return Problem((w, x, out), (Output(out, w.double() @ x.double()),), Vendor("cuBLAS", lambda: w @ x))
 
-    tiles = ((4, 512, 4), (16, 256, 8)) if k >= 512 else ((4, 32, 4),)
+    tiles = ((4, 512, 4), (4, 1024, 4), (2, 1024, 4), (16, 256, 8)) if k >= 512 else ((4, 32, 4),)
     return case(
         "products",
         f"matrix vector {n}x{k}",

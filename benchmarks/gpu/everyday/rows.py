@@ -66,7 +66,9 @@ def _softmax(rows: int, columns: int, block: int) -> Case:
         x, out = random(rows, columns), empty(rows, columns)
         return Problem((x, out), (Output(out, x.double().softmax(1)),), Vendor("torch", lambda: x.softmax(1)))
 
-    configs = (config(8, BLOCK=block), config(16, BLOCK=block))
+    configs = tuple(
+        config(warps, BLOCK=size) for warps, size in ((8, block), (16, block), (16, 2 * block), (32, block))
+    )
     parameters = ("*bf16", "*bf16", columns)
     return _row_case("softmax two passes", "softmax_two_passes", parameters, (rows, columns), configs, make, 4)
 
@@ -147,7 +149,8 @@ def _cumsum(rows: int, columns: int, block: int, kernel: str) -> Case:
         x, out = random(rows, columns, dtype="float32"), empty(rows, columns, dtype="float32")
         return Problem((x, out), (Output(out, x.double().cumsum(1)),), Vendor("torch", lambda: x.cumsum(1)))
 
-    configs = (config(4, BLOCK=block), config(8, BLOCK=block))
+    sizes = (block, block // 2) if kernel == "cumsum_blocks" else (block,)
+    configs = (*(config(4, BLOCK=size) for size in sizes), config(8, BLOCK=block))
     parameters = ("*fp32", "*fp32", columns)
     return _row_case(kernel.replace("_", " "), kernel, parameters, (rows, columns), configs, make, 8)
 
@@ -195,7 +198,10 @@ def _column_sums(rows: int, columns: int) -> Case:
         f"column sums {rows}x{columns}",
         "column_sums",
         ("*bf16", "*fp32", rows, columns, cdiv(rows, num_shares)),
-        (config(4, ROWS=16, BLOCK=128), config(4, ROWS=8, BLOCK=256)),
+        tuple(
+            config(warps, ROWS=count, BLOCK=block)
+            for warps, count, block in ((4, 16, 128), (4, 8, 256), (2, 8, 128), (8, 8, 512))
+        ),
         lambda meta: (num_shares, cdiv(columns, meta["BLOCK"])),
         make,
         2 * rows * columns,
@@ -211,7 +217,7 @@ def _transpose(rows: int, columns: int) -> Case:
         f"transpose {rows}x{columns}",
         "transpose",
         ("*bf16", "*bf16", rows, columns),
-        (config(4, BLOCK_M=64, BLOCK_N=64), config(8, BLOCK_M=128, BLOCK_N=64)),
+        tuple(config(warps, BLOCK_M=m, BLOCK_N=n) for warps, m, n in ((4, 64, 64), (8, 128, 64), (8, 128, 128))),
         lambda meta: (cdiv(rows, meta["BLOCK_M"]), cdiv(columns, meta["BLOCK_N"])),
         make,
         4 * rows * columns,
