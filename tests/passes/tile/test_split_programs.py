@@ -50,7 +50,7 @@ def _compiled(kind, n, target="cuda:90", num_warps=2):
         ("", 1008, False),  # a mask that is the same for whole vectors
         ("offset", 1001, False),  # pointers which are not aligned
         ("loop", 1001, False),
-        ("cosines", 1001, False),  # too long to be there twice
+        ("cosines", 1001, False),  # too much for each element, which would be there twice
     ],
 )
 def test_what_a_mask_narrows_is_there_without_it(kind, n, is_split):

@@ -9,9 +9,9 @@
 
 Where n is no multiple of a vector, each element is loaded alone, under a mask of its own, and so are gathered ones: of
 eight masks ptxas, which has seven predicates, puts some loads behind the first stores, and a thread waits twice. All
-programs but one take the first branch, without masks, whose accesses are vectors if nothing else narrows them. In short
-kernels that load, compute and store, without loops. The end of the tile is computed in 64 bits, in which it does not
-overflow.
+programs but one take the first branch, without masks, whose accesses are vectors if nothing else narrows them. In
+kernels that load, store, and compute not too much for each element, without loops. The end of the tile is computed in
+64 bits, in which it does not overflow.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ from deuteron.ir.types import byte_width_of, i32, i64, is_tile, num_elements_of,
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.tile.unroll_short_loops import instructions_of
 
-# Of a thread, which are there twice afterwards: a bound on the time to compile. AdEMAMix of 16 elements in a thread has
-# 1,298 and compiles in 0.4 s; it takes 73.5 us in the place of 145.6.
-MOST_INSTRUCTIONS = 2000
+# Of a thread, which are there twice afterwards: a bound on the time to compile.
+MOST_INSTRUCTIONS = 4000
+# Where more is computed for each element that is loaded or stored, masks cost little. AdEMAMix of 16 elements in a
+# thread has 1,298, 10 for each, and takes 73.5 us in the place of 145.6; ranks of a radix sort have 62 for each, and
+# take 1.08 to 1.33 of the time if they are split.
+MOST_FOR_EACH = 48
 MOST_MASKS = 7  # the predicates that a thread has
 _ACCESSES = (LoadOp, StoreOp)
 
@@ -62,7 +65,9 @@ class SplitPrograms(Optimisation):
     def _is_short(self, func: FuncOp) -> bool:
         ops = list(func.body.block.ops)[:-1]
         instructions = sum(instructions_of(op, self.threads) for op in ops)
-        return instructions <= MOST_INSTRUCTIONS and all(map(_loads_computes_or_stores, ops))
+        accesses = sum(num_elements_of(op.operands[0].type) for op in ops if _is_of_tile(op)) / self.threads
+        most = min(MOST_FOR_EACH * accesses, MOST_INSTRUCTIONS)
+        return instructions <= most and all(map(_loads_computes_or_stores, ops))
 
     def _split(self, func: FuncOp) -> None:
         """By the first mask that costs something."""
@@ -90,6 +95,10 @@ def _loads_computes_or_stores(op: Operation) -> bool:
     if isinstance(op, _ACCESSES):
         return not (isinstance(op, LoadOp) and op.is_volatile.value.data)
     return is_pure(op) and not isinstance(op, (DotOp, scf.IfOp, scf.ForOp, scf.WhileOp))
+
+
+def _is_of_tile(op: Operation) -> bool:
+    return isinstance(op, _ACCESSES) and is_tile(op.ptr.type)
 
 
 def _masked(func: FuncOp) -> Iterator[LoadOp | StoreOp]:
