@@ -20,7 +20,7 @@ LIMITS = [
     # threads, registers, shared bytes -> limits
     (512, 34, 0, [32]),
     (512, 65, 0, [64]),
-    (512, 64, 0, []),  # the next block would need 40
+    (512, 64, 0, [40]),  # the next block would need 40
     (256, 44, 0, []),  # six blocks instead of five are not enough for four registers
     (256, 42, 0, [32, 40]),  # but for two, where eight spill
     (256, 35, 0, [32]),
@@ -45,6 +45,16 @@ def test_what_computes_keeps_its_registers(monkeypatch):
         body = "\tld.global.b32 \t%r1, [%rd1];\n" + "\tadd.s32 \t%r1, %r1, 1;\n" * count
         assemble_to_fit(PTX.replace("512", "256").replace("\tret;", body + "\tret;"), HOPPER, 0, True)
         assert len(texts) == expected
+
+
+@pytest.mark.parametrize(("threads", "registers", "told"), [(512, 63, 40), (512, 100, 64), (256, 63, None)])
+def test_many_threads_give_more_registers_for_half_as_many_blocks_again(monkeypatch, threads, registers, told):
+    texts: list[str] = []
+    monkeypatch.setattr(
+        fit_registers, "assemble", lambda ptx, *_: texts.append(ptx) or Cubin(b"", Resources(registers), ())
+    )
+    assemble_to_fit(PTX.replace("512", str(threads)), HOPPER, 0, True)
+    assert [f".maxnreg {told}\n" in text for text in texts[1:]] == ([] if told is None else [True])
 
 
 class Assembler:
