@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from deuteron.ir.effects import is_removable
 
 
 class Values(dict[SSAValue, SSAValue]):
@@ -30,6 +33,20 @@ def erase(op: Operation) -> None:
     """Erase an op whose results are not used."""
     op.detach()
     op.erase()
+
+
+def erase_unused(ops: Sequence[Operation]) -> None:
+    """Erase those that nobody needs, the last first, so that what only they used goes with them."""
+    for op in reversed(ops):
+        if _is_unused(op):
+            erase(op)
+
+
+def _is_unused(op: Operation) -> bool:
+    for result in op.results:  # `all` would call for each
+        if result.first_use is not None:
+            return False
+    return not op.has_trait(IsTerminator) and is_removable(op)
 
 
 def clone_on(op: Operation, operands: Sequence[SSAValue]) -> Operation:

@@ -50,6 +50,32 @@ def test_carried_values_that_only_feed_each_other_go(check):
     )
 
 
+def test_what_only_feeds_a_later_loop_without_a_use_goes(check):
+    """Of the first loop all results are used, of the loop in the second as well."""
+    check(
+        [EliminateDeadCode()],
+        "%n: i32, %x: f32",
+        """
+        // CHECK-NOT: arith.addf
+        // CHECK:     "tt.return"
+        %r = "scf.for"(%n, %n, %n, %x) ({
+        ^bb1(%i: i32, %a: f32):
+          %a2 = "arith.addf"(%a, %a) : (f32, f32) -> f32
+          "scf.yield"(%a2) : (f32) -> ()
+        }) : (i32, i32, i32, f32) -> f32
+        %s = "scf.for"(%n, %n, %n, %r) ({
+        ^bb2(%j: i32, %b: f32):
+          %c = "scf.for"(%n, %n, %n, %b) ({
+          ^bb3(%k: i32, %d: f32):
+            %d2 = "arith.addf"(%d, %d) : (f32, f32) -> f32
+            "scf.yield"(%d2) : (f32) -> ()
+          }) : (i32, i32, i32, f32) -> f32
+          use %n : i32
+          "scf.yield"(%c) : (f32) -> ()
+        }) : (i32, i32, i32, f32) -> f32""",
+    )
+
+
 def test_a_carried_value_that_another_needs_stays(check):
     check(
         [EliminateDeadCode()],

@@ -8,8 +8,9 @@
     })                                                      "tt.store"(%p, %r)
     "tt.store"(%p, %r#0)
 
-Values are live if an op with an effect needs them, so loop-carried values that feed only each other go too. A `while`
-keeps all its values, volatile loads stay.
+Ops without a use go first, the last one first. Where a loop or an `if` then gives what is not used, values are live if
+an op with an effect needs them, so loop-carried values that feed only each other go too. A `while` keeps all its
+values, volatile loads stay.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from deuteron.ir.forwarding import forwarded_from
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import functions_in
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import erase
+from deuteron.passes.rewrite import erase, erase_unused
+
+_CARRY = (scf.ForOp, scf.IfOp)
 
 
 class Liveness:
@@ -74,7 +77,7 @@ class Liveness:
 
 
 def _keeps_all(op: Operation) -> bool:
-    return not isinstance(op, (scf.ForOp, scf.IfOp))
+    return not isinstance(op, _CARRY)
 
 
 def _needed_operands(op: Operation) -> Iterable[SSAValue]:
@@ -92,7 +95,7 @@ def _remove_dead_ops(block: Block, live: Liveness) -> None:
             if not op.has_trait(IsTerminator):
                 erase(op)
         elif op.regions:
-            op = _drop_dead_results(op, live) if isinstance(op, (scf.ForOp, scf.IfOp)) else op
+            op = _drop_dead_results(op, live) if isinstance(op, _CARRY) else op
             for region in op.regions:
                 for inner in region.blocks:
                     _remove_dead_ops(inner, live)
@@ -145,6 +148,17 @@ class EliminateDeadCode(Optimisation):
     name = "eliminate-dead-code"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        live = Liveness(op)
-        for function in functions_in(op):
-            _remove_dead_ops(function.regions[0].block, live)
+        functions = functions_in(op)
+        for function in functions:
+            erase_unused(nested_ops(function)[1:])
+        if any(map(_gives_in_vain, nested_ops(op, _CARRY))):
+            live = Liveness(op)
+            for function in functions:
+                _remove_dead_ops(function.regions[0].block, live)
+
+
+def _gives_in_vain(op: scf.ForOp | scf.IfOp) -> bool:
+    """Whether a result is not used. Values that only feed each other go on from one to a result that comes later, so
+    that there is such a one wherever any are left.
+    """
+    return any(result.first_use is None for result in op.results)

@@ -17,18 +17,17 @@ from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.analysis.symmetric_functions import is_symmetric
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_removable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
 from deuteron.ir.types import shape_of
-from deuteron.passes.rewrite import erase, replace
+from deuteron.passes.rewrite import erase_unused, replace
 
 
 class OrderReductions(ModulePass):
@@ -38,16 +37,10 @@ class OrderReductions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for reduction in nested_ops(op, ReduceOp):
-            _drop_unused(reduction.combine.block)
+            # Asking for a type leaves tiles, which no pairs of numbers are.
+            erase_unused(list(reduction.combine.block.ops))
             if not is_commutative(reduction):
                 _order(reduction)
-
-
-def _drop_unused(block: Block) -> None:
-    """Remove what a function does not use: asking for a type leaves tiles, which no pairs of numbers are."""
-    for op in reversed(list(block.ops)):
-        if op.results and is_removable(op) and all(result.first_use is None for result in op.results):
-            erase(op)
 
 
 def is_commutative(op: ReduceOp) -> bool:

@@ -32,7 +32,6 @@ from xdsl.rewriter import Rewriter
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_removable
 from deuteron.ir.hints import hints_of_part
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
@@ -61,7 +60,7 @@ from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
 from deuteron.passes.gpu.slices.whole_tiles import load_whole, make_no_copies, stays_until, store_nothing_twice
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import clone_on, erase
+from deuteron.passes.rewrite import clone_on, erase, erase_unused
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 # Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides;
@@ -131,7 +130,7 @@ class SliceTiles(Optimisation):
         # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
         if is_crowded or _has_wider(block, held):
             self._slice_groups(block, infos, held, is_crowded)
-        _erase_unused(block)
+        erase_unused(list(block.ops))
         return is_carried
 
     def _slice_groups(self, block: Block, infos: AxisInfoAnalysis, most_held: float, is_crowded: bool) -> None:
@@ -153,7 +152,7 @@ def _keep_in_memory(block: Block, infos: AxisInfoAnalysis, held: float) -> bool:
         for inner in _blocks_in(op):
             is_carried |= _keep_in_memory(inner, infos, held)
         is_carried |= _keep_of(op, infos, held)
-    _erase_unused(block)
+    erase_unused(list(block.ops))
     return is_carried
 
 
@@ -188,12 +187,6 @@ def _has_wider(block: Block, bits: float) -> bool:
     """Whether an op gives or takes a tile of more bits in a thread."""
     values = (value for op in block.ops for value in (*op.results, *op._operands))
     return any(is_tile(value.type) and bits_in_thread(value) > bits for value in values)
-
-
-def _erase_unused(block: Block) -> None:
-    for op in reversed(list(block.ops)):
-        if op.results and all(result.first_use is None for result in op.results) and is_removable(op):
-            erase(op)
 
 
 def _shared_out(values: Sequence[SSAValue], sums: dict[Operation, list[SSAValue]]) -> dict[Operation, list[SSAValue]]:
