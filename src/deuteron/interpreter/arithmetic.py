@@ -14,6 +14,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
+from deuteron.interpreter.numerics.extrema import larger, smaller
 from deuteron.interpreter.values import as_dtype, as_signed, as_unsigned, dtype_of, round_float, value_of
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
 from deuteron.ir.casts import RemFOp
@@ -139,8 +140,8 @@ RULES.add(
         arith.NegfOp: _float_rule(np.negative),
         arith.MaximumfOp: _float_rule(np.maximum),
         arith.MinimumfOp: _float_rule(np.minimum),
-        arith.MaxnumfOp: _float_rule(np.fmax),
-        arith.MinnumfOp: _float_rule(np.fmin),
+        arith.MaxnumfOp: _float_rule(larger),
+        arith.MinnumfOp: _float_rule(smaller),
     }
 )
 

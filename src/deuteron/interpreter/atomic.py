@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from deuteron.interpreter.arithmetic import signed, unsigned
 from deuteron.interpreter.memory import active_lanes, gather, load_lanes, resolve, scatter, store
+from deuteron.interpreter.numerics.extrema import larger, smaller
 from deuteron.interpreter.values import from_storage, round_float, storage_dtype_of, to_storage
 from deuteron.ir.rule_table import RuleTable
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp
@@ -42,8 +43,8 @@ _COMBINE: dict[AtomicKind, Callable] = {
     AtomicKind.UMAX: unsigned(np.maximum),
     AtomicKind.UMIN: unsigned(np.minimum),
     AtomicKind.XCHG: lambda old, new: new,
-    AtomicKind.FMAX: _number(np.fmax, is_zero_negative=False),
-    AtomicKind.FMIN: _number(np.fmin, is_zero_negative=True),
+    AtomicKind.FMAX: _number(larger, is_zero_negative=False),
+    AtomicKind.FMIN: _number(smaller, is_zero_negative=True),
 }
 
 

@@ -15,6 +15,7 @@ from deuteron.analysis.extern_functions import name_of
 from deuteron.errors import CompilationError
 from deuteron.interpreter.math import count_ones, leading_zeros, round_half_away, trailing_zeros
 from deuteron.interpreter.numerics import norms, special_functions
+from deuteron.interpreter.numerics.extrema import larger, smaller
 from deuteron.interpreter.numerics.rounding import ROUNDED, float_to_integer
 from deuteron.interpreter.values import as_unsigned, dtype_of
 from deuteron.ir.rule_table import RuleTable
@@ -123,7 +124,7 @@ def _number_first(choose: Callable) -> Callable:
 
     def rule(x, y):
         chosen = choose(x, y)
-        is_less = choose is np.fmin
+        is_less = choose is smaller
         zero = np.where(np.signbit(x) | np.signbit(y) if is_less else np.signbit(x) & np.signbit(y), -0.0, 0.0)
         return np.where((x == 0) & (y == 0), zero.astype(x.dtype), chosen)
 
@@ -208,14 +209,14 @@ _EXACT: dict[str, Callable] = {
     "umin": _pair(False, np.minimum),
     "llmin": _pair(True, np.minimum),
     "ullmin": _pair(False, np.minimum),
-    "fminf": _number_first(np.fmin),
-    "fmin": _number_first(np.fmin),
+    "fminf": _number_first(smaller),
+    "fmin": _number_first(smaller),
     "max": _pair(True, np.maximum),
     "umax": _pair(False, np.maximum),
     "llmax": _pair(True, np.maximum),
     "ullmax": _pair(False, np.maximum),
-    "fmaxf": _number_first(np.fmax),
-    "fmax": _number_first(np.fmax),
+    "fmaxf": _number_first(larger),
+    "fmax": _number_first(larger),
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,

@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects import math as math_dialect
 
 from deuteron.interpreter.arithmetic import multiply_high_unsigned, unsigned
+from deuteron.interpreter.numerics.extrema import larger, smaller
 from deuteron.interpreter.numerics.fused import fused_multiply_add, multiply_add_to_odd
 from deuteron.interpreter.values import as_dtype, as_unsigned, round_float
 from deuteron.ir.rule_table import Rule, RuleTable
@@ -123,7 +124,7 @@ def clampf(ctx, op, x, low, high):
     """A NaN gives the lower bound, or stays where propagateNan says so."""
     if op.propagate_nan.value.data == PropagateNan.ALL:
         return np.minimum(np.maximum(x, low), high)
-    return np.fmin(np.fmax(x, low), high)
+    return smaller(larger(x, low), high)
 
 
 @RULES.on(MulHiUIOp)

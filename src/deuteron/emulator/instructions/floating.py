@@ -16,6 +16,7 @@ from deuteron.emulator.instructions.elementwise import elementwise
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.numerics import flush, fma
+from deuteron.interpreter.numerics.extrema import larger, smaller
 from deuteron.interpreter.numerics.rounding import ROUNDED
 
 RULES = Rules()
@@ -24,13 +25,13 @@ ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The smaller; of a NaN and a number the number; -0 is smaller than +0."""
-    result = np.fmin(a, b)
+    result = smaller(a, b)
     is_zero = (a == 0) & (b == 0)
     return np.where(is_zero & np.signbit(a), a, np.where(is_zero, b, result)) if is_zero.any() else result
 
 
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    result = np.fmax(a, b)
+    result = larger(a, b)
     is_zero = (a == 0) & (b == 0)
     return np.where(is_zero & np.signbit(a), b, np.where(is_zero, a, result)) if is_zero.any() else result
 

@@ -190,3 +190,23 @@ def test_signs_of_bf16_are_bits_of_it(compare, bfloat16, lower_python, lower_mod
     arguments = [np.zeros(64, bfloat16), np.zeros(128, bfloat16)]
     text = lower_module(lower_python(signs, arguments, {"BLOCK": 64}), "x86-64-v3").llir
     assert "<8 x i32>" not in optimise(text, "x86-64-v3", "")
+
+
+def of_two(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    tl.store(out + i, tl.maximum(a, 1.0))
+    tl.store(out + BLOCK + i, tl.minimum(a, 1.0))
+    tl.store(out + 2 * BLOCK + i, tl.clamp(a, 1.0, 2.0))
+
+
+def test_the_other_of_a_signalling_nan(compare, lower_python, lower_module):
+    """AArch64's instructions give NaN for one, unless it is made a quiet one before."""
+    x = np.array([0x7F800001, 0xFFBFFFFF, 0x7FC00000, 0x40400000], np.uint32).view(np.float32)
+    _, out = compare(of_two, [x, np.zeros(12, np.float32)], {"BLOCK": 4}, tolerance=0)
+    assert out.tolist() == [1, 1, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2]
+    module = lower_python(of_two, [x, out], {"BLOCK": 4})
+    for cpu, quiets in (("neoverse-v1", True), ("x86-64-v3", False)):
+        text = lower_module(module, cpu).llir
+        assert ("llvm.maximumnum" in text, "llvm.maxnum" in text) == (quiets, not quiets)
+        assert ("llvm.minimumnum" in text, "llvm.minnum" in text) == (quiets, not quiets)

@@ -18,11 +18,13 @@ from deuteron.backend.cpu.math.by_target import BY_TARGET
 from deuteron.backend.cpu.memory.formats import rounded
 from deuteron.backend.cpu.plan.products.marks import is_only_multiplied
 from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.targets import architecture_of
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.functions import precise_divide
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import bf16, element_type_of
+from deuteron.machine.cpu import CPU
 
 Emit = Callable[..., Value]
 
@@ -69,6 +71,22 @@ def _intrinsic(name: str) -> Emit:
     return lambda b, *xs: b.intrinsic(name, xs[0].type, *xs)
 
 
+def _number_of(name: str, target: CPU) -> str:
+    """The intrinsic for the larger or smaller of two numbers, or the one that is no NaN.
+
+    AArch64's instruction gives NaN where one is a signalling NaN, unless that is made a quiet one before. On x86 that
+    takes no more instructions, but they wait for each other.
+    """
+    return f"llvm.{name}imumnum" if architecture_of(target.cpu) == "aarch64" else f"llvm.{name}num"
+
+
+def _extremum(name: str) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+        return lanewise(ctx.emitter, _intrinsic(_number_of(name, ctx.target)), x, y)
+
+    return rule
+
+
 def _to_whole(emit: Callable[..., Value]) -> Rule:
     def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
         return lanewise(ctx.emitter, lambda b, value: emit(b, value, ctx.target.rounds), x)
@@ -91,10 +109,10 @@ def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
 
 def clamp(ctx: Context, op: Operation, x: Fragment, low: Fragment, high: Fragment) -> Fragment:
     keeps_nan = op.propagate_nan.value.data == PropagateNan.ALL
-    names = ("llvm.maximum", "llvm.minimum") if keeps_nan else ("llvm.maxnum", "llvm.minnum")
+    largest, smallest = (f"llvm.{name}imum" if keeps_nan else _number_of(name, ctx.target) for name in ("max", "min"))
 
     def emit(b: Builder, x: Value, low: Value, high: Value) -> Value:
-        return b.intrinsic(names[1], x.type, b.intrinsic(names[0], x.type, x, low), high)
+        return b.intrinsic(smallest, x.type, b.intrinsic(largest, x.type, x, low), high)
 
     return lanewise(ctx.emitter, emit, x, low, high)
 
@@ -112,8 +130,8 @@ RULES: dict[str, Rule] = {
     "arith.negf": _on_sign(Builder.fneg, Builder.xor, _SIGN),
     "arith.maximumf": _exact(_intrinsic("llvm.maximum")),
     "arith.minimumf": _exact(_intrinsic("llvm.minimum")),
-    "arith.maxnumf": _exact(_intrinsic("llvm.maxnum")),
-    "arith.minnumf": _exact(_intrinsic("llvm.minnum")),
+    "arith.maxnumf": _extremum("max"),
+    "arith.minnumf": _extremum("min"),
     "arith.cmpf": compare,
     "math.absf": _on_sign(Builder.fabs, Builder.and_, ~_SIGN),
     "math.floor": _to_whole(functions.floor),
