@@ -20,7 +20,8 @@ LIMITS = [
     # threads, registers, shared bytes -> limits
     (512, 34, 0, [32]),
     (512, 65, 0, [64]),
-    (512, 64, 0, [40]),  # the next block would need 40
+    (512, 64, 0, [40]),  # half as many blocks again, since all threads of one wait at once
+    (256, 64, 0, []),  # the next but one would need 40
     (256, 44, 0, []),  # six blocks instead of five are not enough for four registers
     (256, 42, 0, [32, 40]),  # but for two, where eight spill
     (256, 35, 0, [32]),
