@@ -108,7 +108,11 @@ COSTS: Costs = (
     ("passes.tile.roll_loops", "LEAST_SHARE", (0,)),
     ("passes.tile.roll_loops", "_cost", (lambda op: MUCH,)),
     ("passes.tile.split_loops", "MAX_OPS", (0, MUCH)),
-    ("passes.tile.split_programs", "MOST_INSTRUCTIONS, MOST_MASKS", ((MUCH, -1), (MUCH, 7), (0, 7))),
+    (
+        "passes.tile.split_programs",
+        "MOST_INSTRUCTIONS, MOST_FOR_EACH, MOST_MASKS",
+        ((MUCH, MUCH, -1), (MUCH, MUCH, 7), (0, 0, 7)),
+    ),
     ("passes.tile.unroll_accumulations", "FACTOR", (1, 2, 3)),
     ("passes.tile.unroll_short_loops", "MOST_INSTRUCTIONS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
     ("passes.gpu.version_loops", "FEW, MOST_INSTRUCTIONS", ((1, 0), (1, MUCH), (9, MUCH))),
