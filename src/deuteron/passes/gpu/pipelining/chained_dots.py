@@ -22,6 +22,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.around import is_defined_in
 from deuteron.ir.effects import is_pure
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.reached import reached
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.layout import MemDescType, words_in_thread
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
@@ -178,13 +179,13 @@ def operands_inside(op: Operation) -> list[SSAValue]:
 
 def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
     """What is known an iteration later where these dots are: their results, and what is computed from them."""
-    later, count = {dot.result for dot in dots}, -1
-    while count != len(later):
-        count = len(later)
-        later |= {result for op in dependent_ops(block, later) for result in op.results}
-        yielded = zip(block.args[1:], block.last_op.operands, strict=True)
-        later |= {argument for argument, value in yielded if value in later}
-    return later
+
+    def used_for(value: SSAValue) -> Iterator[SSAValue]:
+        for use in value.uses:
+            user = block.find_ancestor_op_in_block(use.operation)
+            yield from user.results if user is not block.last_op else [block.args[1 + use.index]]
+
+    return set(reached((dot.result for dot in dots), used_for))
 
 
 def dependent_ops(block: Block, values: set[SSAValue]) -> set[Operation]:
