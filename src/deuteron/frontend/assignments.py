@@ -26,6 +26,8 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
 from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime, is_same, known_items
 
+_LONGEST_NUMBER = 50  # nodes of an expression that a message shows; `x += x` doubles it each time
+
 
 def assign(ctx: Context, node: ast.Assign) -> None:
     known = evaluate_for(ctx, node.value, node.targets[0])
@@ -38,7 +40,7 @@ def assign(ctx: Context, node: ast.Assign) -> None:
 
 def _note_numbers(ctx: Context, numbers: Sequence[tuple[str, ast.expr]]) -> None:
     """Keep, for messages, how variables would be written as constexprs that are none for want of an annotation."""
-    ctx.scope.numbers |= {name: (ctx.scope.variables[name], ast.unparse(number)) for name, number in numbers}
+    ctx.scope.numbers |= {name: (ctx.scope.variables[name], number) for name, number in numbers}
 
 
 def _numbers(ctx: Context, target: ast.expr, known: Value, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -47,8 +49,10 @@ def _numbers(ctx: Context, target: ast.expr, known: Value, node: ast.expr) -> It
     """
     if isinstance(target, ast.Name) and is_number(known):
         yield target.id, node
-    elif isinstance(target, ast.Name) and is_runtime(known) and (number := _of_numbers(ctx, node)):
-        yield target.id, number
+    elif isinstance(target, ast.Name) and is_runtime(known):
+        number = _of_numbers(ctx, node)
+        if number is not None and sum(1 for _ in ast.walk(number)) <= _LONGEST_NUMBER:
+            yield target.id, number
     elif isinstance(target, ast.Tuple | ast.List) and isinstance(known, tuple):
         items = zip(target.elts, known, strict=False)
         for index, (item_target, item) in enumerate(items):
@@ -66,9 +70,9 @@ def _of_numbers(ctx: Context, node: ast.expr) -> ast.expr | None:
             return ast.BinOp(sides[0], op, sides[1]) if sides[0] and sides[1] else None
         case ast.Name(name):
             value = ctx.scope.variables.get(name)
-            assigned, text = ctx.scope.numbers.get(name, (None, ""))
+            assigned, number = ctx.scope.numbers.get(name, (None, None))
             if is_runtime(value):
-                return ast.parse(text, mode="eval").body if text and is_same(assigned, value) else None
+                return number if assigned is not None and is_same(assigned, value) else None
     return node if isinstance(node, ast.Name | ast.Constant) else None
 
 

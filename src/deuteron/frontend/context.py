@@ -13,7 +13,6 @@ The builder stamps ops with the location of the call that the semantic function 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -145,10 +144,11 @@ class Context:
         was assigned a number.
         """
         for frame in reversed(self.frames):
-            for name, (assigned, text) in frame.scope.numbers.items():
+            for name, (assigned, number) in frame.scope.numbers.items():
                 if is_runtime(value) and is_same(assigned, value):
-                    is_new = name not in {*frame.scope.function.arg_names, *re.findall(r"\w+", text)}
-                    written = f"{name if is_new else name + '_'}: tl.constexpr = {text}"
+                    used = {part.id for part in ast.walk(number) if isinstance(part, ast.Name)}
+                    is_new = name not in {*frame.scope.function.arg_names, *used}
+                    written = f"{name if is_new else name + '_'}: tl.constexpr = {ast.unparse(number)}"
                     return f"'{name}' was assigned without an annotation, so it is a run-time value: write `{written}`."
         variables, parameters = self.frames[0].scope.variables, self.frames[0].scope.function.arg_names
         for name in parameters:

@@ -9,6 +9,7 @@ Of the globals only those can be used that do not change behind a compiled kerne
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
@@ -34,7 +35,7 @@ _UNDEFINED: Any = object()
 class Scope:
     """Variables of a function. `lost` holds names that were assigned but have no value here, with the reason, and
     `declared` those of which an annotation without a value says that they are constexprs; `numbers` has the variables
-    that were assigned numbers, which made run-time values of them, with these and the numbers' texts.
+    that were assigned numbers, which made run-time values of them, with these and expressions for the numbers.
     """
 
     def __init__(self, function: Function, variables: Mapping[str, Value]):
@@ -42,7 +43,7 @@ class Scope:
         self.variables = dict(variables)
         self.lost: dict[str, str] = {}
         self.declared: set[str] = set()
-        self.numbers: dict[str, tuple[Value, str]] = {}
+        self.numbers: dict[str, tuple[Value, ast.expr]] = {}
 
     def assign(self, name: str, value: Value) -> None:
         self.variables[name] = value
