@@ -8,6 +8,7 @@ import pytest
 import deuteron.compat  # noqa: F401
 from deuteron.backend.tensor_descriptor import TensorDescriptor, flatten, specialise
 from deuteron.errors import LaunchError, UsageError
+from deuteron.language.signature import parse_type
 from deuteron.runtime.mock import reinterpret
 
 
@@ -66,7 +67,7 @@ def test_torch():
     [
         (([20], [48, 1], [8, 8]), "as many strides"),
         (([], [], []), "one to 5 dimensions"),
-        (([0, 48], [48, 1], [8, 8]), "sizes .* are positive"),
+        (([0, 48], [48, 1], [8, 8]), "sizes .* are from 1 to"),
         (([20, 48], [48, 2], [8, 8]), "last dimension .* has stride 1"),
         (([20, 48], [48, 1], [8, 8], "one"), "padding .* is one of"),
         (([20, 48], [48, 1], [8, 8], "zero", True), "rounds fp32 to tf32 is not supported"),
@@ -84,3 +85,36 @@ def test_alignment_is_checked(x):
         TensorDescriptor(x[:, 1:], [20, 40], [48, 1], [8, 8])
     with pytest.raises(LaunchError, match="is of an array, got an object of type 'int'"):
         TensorDescriptor(3, [20, 40], [48, 1], [8, 8])
+
+
+@pytest.mark.parametrize("block_shape", ([16.0, 8], ["a", 8], [None, 8], [[3], 8]))
+def test_a_block_of_no_whole_numbers_is_refused(x, block_shape):
+    with pytest.raises(UsageError, match="has whole numbers, got"):
+        TensorDescriptor.from_tensor(x, block_shape)
+    assert specialise(TensorDescriptor.from_tensor(x, [16, 8]))[0] == "tensordesc<fp16[16,8]>:16"
+
+
+def test_what_a_hook_makes_of_a_block_spoils_no_other(x):
+    changed = TensorDescriptor.from_tensor(x, [64, 8])
+    changed.block_shape = [128.0, 8]
+    with pytest.raises(UsageError, match="has whole numbers, got"):
+        specialise(changed)
+    assert specialise(TensorDescriptor.from_tensor(x, [128, 8]))[0] == "tensordesc<fp16[128,8]>:16"
+
+
+def test_shapes_and_strides_are_whole_numbers(x):
+    for shape, strides in (([20.0, 48], [48, 1]), ([None, 48], [48, 1]), ([20, 48], ["a", 1]), ([20, 48], [48.0, 1])):
+        with pytest.raises(UsageError, match="has whole numbers, got"):
+            TensorDescriptor(x, shape, strides, [16, 8])
+    for size in (0, 2**31):  # kernels get them as int32
+        with pytest.raises(UsageError, match="are from 1 to 2147483647, got"):
+            TensorDescriptor(x, [size, 48], [48, 1], [16, 8])
+    number = np.int64(16)
+    assert type(TensorDescriptor.from_tensor(x, [number, 8]).block_shape[0]) is int
+
+
+@pytest.mark.parametrize("extents", ("3,16", "0,16", "1099511627776,16", "16,24"))
+def test_a_block_that_is_no_tile_is_refused(extents):
+    """They were an InternalError of the verifier, one of memory, and an error about shapes."""
+    with pytest.raises(UsageError, match="The block of a descriptor has"):
+        parse_type(f"tensordesc<fp16[{extents}]>")

@@ -12,6 +12,7 @@ for a descriptor may be changed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from deuteron.language.signature import DESCRIPTOR, SCALARS
 from deuteron.tracebacks import api_boundary
 
 MAX_RANK = 5
+MAX_SIZE = 2**31 - 1  # of a dimension: kernels get it as int32
 PADDINGS = ("zero", "nan")
 
 
@@ -88,9 +90,17 @@ def strides_of(array: Any) -> tuple[int, ...]:
 
 def _listed(what: str, numbers: Any) -> list[int]:
     try:
-        return list(numbers)
+        listed = list(numbers)
     except TypeError:
         raise UsageError(f"the {what} of a TensorDescriptor is a list, got {numbers!r}. Write [{numbers!r}].") from None
+    return _whole(what, listed)
+
+
+def _whole(what: str, numbers: Sequence[Any]) -> list[int]:
+    try:
+        return list(map(operator.index, numbers))
+    except TypeError:
+        raise UsageError(f"the {what} of a TensorDescriptor has whole numbers, got {list(numbers)}") from None
 
 
 def _check(descriptor: TensorDescriptor) -> None:
@@ -100,8 +110,8 @@ def _check(descriptor: TensorDescriptor) -> None:
             f"a TensorDescriptor has one to {MAX_RANK} dimensions, as many strides and a block of as many: "
             f"got {descriptor}"
         )
-    if any(size < 1 for size in descriptor.shape):
-        raise UsageError(f"the sizes of a TensorDescriptor are positive, got {descriptor}")
+    if not all(1 <= size <= MAX_SIZE for size in descriptor.shape):
+        raise UsageError(f"the sizes of a TensorDescriptor are from 1 to {MAX_SIZE}, got {descriptor}")
     if descriptor.strides[-1] != 1:
         raise UsageError(f"the last dimension of a TensorDescriptor has stride 1, got {descriptor}")
     if descriptor.padding not in PADDINGS:
@@ -137,7 +147,8 @@ def _tokens_of(pointer: str, block_shape: tuple[int, ...], padding: str) -> Toke
     element = split_token(pointer)[0][1:]
     suffix = "" if padding == "zero" else f",{padding}"
     device = pointer.partition("@")[2]
-    plain = f"{DESCRIPTOR}{element}[{','.join(map(str, block_shape))}]{suffix}>"
+    extents = _whole("block_shape", block_shape)  # which a hook may have changed
+    plain = f"{DESCRIPTOR}{element}[{','.join(map(str, extents))}]{suffix}>"
     plain += f"@{device.rpartition(':')[0]}:" if device else ""
     return Tokens(plain, f"{plain}16" if device else f"{plain}:16", SCALARS[element].itemsize)
 

@@ -128,6 +128,7 @@ from deuteron.language.tensor_descriptor import (
 )
 from deuteron.language.tuple import slice, tuple
 from deuteron.language.types import (
+    TRITON_MAX_TENSOR_NUMEL,
     bfloat16,
     block_type,
     constexpr_type,
@@ -155,5 +156,3 @@ from deuteron.language.types import (
     uint64,
     void,
 )
-
-TRITON_MAX_TENSOR_NUMEL = 1 << 20

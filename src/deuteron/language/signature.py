@@ -15,6 +15,7 @@ names of its own: `args_0`, or with the names of the fields `args_x`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.types import (
+    TRITON_MAX_TENSOR_NUMEL,
     block_type,
     constexpr_type,
     dtype,
@@ -97,7 +99,12 @@ def _descriptor_type(text: str) -> tensor_descriptor_type:
     if match is None:
         raise UsageError(f"Expected a descriptor such as tensordesc<fp16[128,64]>, got {text!r}.")
     element, extents, padding = match.groups()
-    block = block_type(parse_type(element), [int(extent) for extent in extents.split(",")])
+    block_shape = [int(extent) for extent in extents.split(",")]
+    if any(extent < 1 or extent & (extent - 1) for extent in block_shape):
+        raise UsageError(f"The block of a descriptor has extents that are powers of two, got {text!r}.")
+    if math.prod(block_shape) > TRITON_MAX_TENSOR_NUMEL:
+        raise UsageError(f"The block of a descriptor has at most {TRITON_MAX_TENSOR_NUMEL} elements, got {text!r}.")
+    block = block_type(parse_type(element), block_shape)
     return tensor_descriptor_type(block, padding or "zero")
 
 

@@ -23,6 +23,8 @@ UINT_BITS = {type.name: type.bits for type in INTEGERS if not type.is_signed}
 FLOATS_BY_NAME = {type.dtype_name: type for type in FLOATS}
 FLOAT_BITS = {name: type.bits for name, type in FLOATS_BY_NAME.items()}
 
+TRITON_MAX_TENSOR_NUMEL = 1 << 20  # elements of a tile, at most
+
 ALL_BITS = {**SINT_BITS, **UINT_BITS, **FLOAT_BITS, "void": 0}
 
 
