@@ -140,6 +140,7 @@ CPU_COSTS: Costs = (
     ("backend.cpu.plan.ops.algorithms", "MAX_UNROLLED", (1, 4, 16)),
     ("backend.cpu.plan.tiles.orders", "_LOOP_WEIGHT", (1, 1024)),
     ("backend.cpu.plan.products.reuse", "ROOM_OF_B", (0, 1 / 256, 1 / 64)),
+    ("backend.cpu.products.blocking", "_MANY_ROWS", (8, 32, 1024)),
     ("passes.tile.split_accesses", "MOST_STRIPS", (1, 2, 8)),
     ("backend.cpu.plan.products.reuse", "MOST_ENTRIES", (1, 2, 16)),
     (
