@@ -111,7 +111,7 @@ def test_packing(rng, k, n, stride, product):
 
 
 @pytest.mark.parametrize("product", VECTOR_PRODUCTS.values(), ids=VECTOR_PRODUCTS)
-@pytest.mark.parametrize("m, n, k", [(1, 16, 4), (8, 32, 8), (13, 48, 20), (64, 64, 64)])
+@pytest.mark.parametrize("m, n, k", [(1, 16, 4), (8, 32, 8), (13, 48, 20), (64, 64, 64), (130, 112, 16)])
 def test_native_products(rng, m, n, k, product):
     """Run where this machine has the instruction, else compiled for one that has."""
     a, b = rng.integers(-128, 128, (m, k)), rng.integers(-128, 128, (k, n))
