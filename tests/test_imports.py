@@ -12,7 +12,7 @@ import deuteron
 ROOT = Path(deuteron.__file__).parent
 # From the bottom up. What is on one line does not know each other.
 LEVELS = (
-    "errors dtypes lazy cached_property forking signal_handlers progress whole_file pyinstaller",
+    "errors dtypes lazy cached_property forking interruptions progress whole_file pyinstaller",
     "settings json_fields once layout ptx",
     "tracebacks",
     "options language ir trusted_files",

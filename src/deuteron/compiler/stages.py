@@ -25,8 +25,8 @@ from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import AssemblerError, DeuteronError, InternalError, IRError, Location, UsageError
+from deuteron.interruptions import interruption
 from deuteron.settings import settings
-from deuteron.signal_handlers import raised_by_handler
 from deuteron.trusted_files import warn_once
 
 
@@ -131,9 +131,9 @@ class Walk:
             with deep_calls():
                 yield
         except Exception as error:
-            raised = raised_by_handler(error)
-            if raised is not None:
-                raise raised from raised.__cause__
+            interrupted = interruption(error)
+            if interrupted is not None:
+                raise interrupted from interrupted.__cause__
             if refusal := too_deep(error, self.unit.name, given):
                 raise refusal from error
             if isinstance(error, DeuteronError) and not isinstance(error, InternalError):

@@ -16,12 +16,12 @@ from deuteron.backend.devices import CPU, device_target
 from deuteron.backend.overlaps import overlap_of
 from deuteron.compiler import CompiledKernel
 from deuteron.forking import undivided
+from deuteron.interruptions import uninterpreted
 from deuteron.language.functions.source_functions import SourceFunction
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.placement import check_devices, named_target
 from deuteron.settings import settings
-from deuteron.signal_handlers import unwrapped
 
 if TYPE_CHECKING:
     from deuteron.runtime.jit import JITFunction
@@ -34,7 +34,7 @@ class Simulation:
         self.fn = fn
         self._made: dict[Any, Any] = {}
 
-    @unwrapped()
+    @uninterpreted()
     def interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         fn = self.fn
         check_devices(fn, bound, device_target(CPU))
@@ -45,7 +45,7 @@ class Simulation:
                 self._made[key] = lower(fn.source_of(bound), options)
         interpret(self._made[key], bound.runtime_values(), grid)
 
-    @unwrapped()
+    @uninterpreted()
     def emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         with undivided():
             from deuteron.runtime import emulate as emulator  # deferred: brings NumPy

@@ -1,11 +1,11 @@
-"""Exceptions that a signal handler has raised, in the middle of whatever the main thread was doing.
+"""Exceptions that are no failure of what they came to: those that a signal handler raised, and that memory ran out.
 
 except Exception as error:
-    raised = raised_by_handler(error)       TimeoutError, if a handler raised it, also where it was wrapped since
-    if raised is not None:
-        raise raised from raised.__cause__  it is no failure of what it came to
+    found = interruption(error)             TimeoutError, if a handler raised it, also where it was wrapped since
+    if found is not None:
+        raise found from found.__cause__
 
-with unwrapped():                           the same, of a block
+with uninterpreted():                       the same, of a block
     ...
 """
 
@@ -20,22 +20,26 @@ from types import CodeType
 from typing import Any
 
 
-def raised_by_handler(error: BaseException) -> BaseException | None:
-    """The exception, or what it was raised from, in whose traceback a handler is that is set now."""
+def interruption(error: BaseException) -> BaseException | None:
+    """The exception, or what it was raised from, if that is a MemoryError or was raised by a handler that is set now."""
     codes = {code for code in map(_code, map(signal.getsignal, signal.valid_signals())) if code is not None}
-    return next((cause for cause in _causes(error) if not codes.isdisjoint(_codes_in(cause))), None)
+    return next((cause for cause in _causes(error) if _is_interruption(cause, codes)), None)
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
-    """What a handler raises in this block leaves it as it was raised, whatever has been made of it."""
+def uninterpreted() -> Iterator[None]:
+    """What interrupts this block leaves it as it was raised, whatever has been made of it."""
     try:
         yield
     except Exception as error:
-        raised = raised_by_handler(error)
-        if raised is None:
+        found = interruption(error)
+        if found is None:
             raise
-        raise raised from raised.__cause__
+        raise found from found.__cause__
+
+
+def _is_interruption(error: BaseException, handlers: set[CodeType]) -> bool:
+    return isinstance(error, MemoryError) or not handlers.isdisjoint(_codes_in(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

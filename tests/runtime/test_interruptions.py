@@ -157,6 +157,22 @@ def test_what_a_handler_raises_where_no_processor_runs_the_kernel(monkeypatch, m
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.parametrize(
+    "where", ["deuteron.frontend.semantics.memory.LoadOp.__init__", "deuteron.backend.cpu.lowering.plan_function"]
+)
+def test_a_compile_without_memory(monkeypatch, where):
+    """It is no defect of the compiler's: no InternalError says that one is to be reported."""
+
+    def fail(*_, **__):
+        raise MemoryError("none left")
+
+    own = deuteron.jit(add_one.fn)
+    with monkeypatch.context() as patch, pytest.raises(MemoryError, match="none left"):
+        patch.setattr(where, fail)
+        own[(1,)](np.ones(16, np.float32), np.ones(16, np.float32), BLOCK=16, opt_level=1)
+    launch_and_check(own)
+
+
 def test_what_a_compile_raises_by_itself_is_wrapped(monkeypatch):
     monkeypatch.setattr(lowering, "plan_function", lambda *_: 1 / 0)
     with pytest.raises(InternalError, match="ZeroDivisionError"):
