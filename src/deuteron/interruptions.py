@@ -21,7 +21,7 @@ from typing import Any
 
 
 def interruption(error: BaseException) -> BaseException | None:
-    """The exception, or what it was raised from, if that is a MemoryError or was raised by a handler that is set now."""
+    """The exception or what it was raised from, if that is a MemoryError or raised by a handler that is set now."""
     codes = {code for code in map(_code, map(signal.getsignal, signal.valid_signals())) if code is not None}
     return next((cause for cause in _causes(error) if _is_interruption(cause, codes)), None)
 
