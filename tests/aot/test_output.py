@@ -1,5 +1,6 @@
 """Files of one command are written together or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def test_what_is_there_already_is_left_alone(tmp_path: Path):
     assert write_files({tmp_path / "x.c": "1", tmp_path / "x.h": "3"}) == [tmp_path / "x.h"]
     assert (tmp_path / "x.c").stat().st_mtime_ns == before
     assert contents(tmp_path) == {"x.c": "1", "x.h": "3"}
+
+
+def test_what_is_no_file_is_written_to_and_a_link_stays_one(tmp_path: Path):
+    """`--depfile /dev/null` had made a file of it, where it was called by root."""
+    (tmp_path / "x.c").write_text("old")
+    (tmp_path / "link.c").symlink_to("x.c")
+    reading, writing = os.pipe()
+    try:
+        write_files({tmp_path / "link.c": "new", Path(f"/dev/fd/{writing}"): "a rule"})
+        assert os.read(reading, 100) == b"a rule"
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (tmp_path / "link.c").is_symlink() and (tmp_path / "x.c").read_text() == "new"
 
 
 def test_depfile_text():

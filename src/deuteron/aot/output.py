@@ -3,19 +3,19 @@
     write_files({Path("aot/add.c"): "...", Path("aot/add.h"): "..."})      the paths of those that have changed
     depfile_text([Path("aot/add.c")], [Path("add.py")])                     a rule for Make
 
-Every text is first written beside its file; only when all have been are they renamed, which cannot fail halfway for
-want of space or permission. A file that already has its text is left alone, with its time, so that build tools see
-nothing new. Folders are made as needed. What cannot be written is a UsageError, and nothing is left.
+Every text is first written beside its file (whole_file.py); only when all have been are they renamed, which cannot fail
+halfway for want of space or permission. A file that already has its text is left alone, with its time, so that build
+tools see nothing new. Folders are made as needed. What cannot be written is a UsageError, and nothing is left.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from deuteron.errors import UsageError, not_written
+from deuteron.whole_file import whole_file
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
@@ -24,16 +24,9 @@ def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
     for path in changed:
         if path.is_dir():
             raise UsageError(f"cannot write '{path}': it is a folder")
-    temporary = {path: path.parent / f".{path.name}.{os.getpid()}.tmp" for path in changed}
-    try:
+    with contextlib.ExitStack() as written:
         for path in changed:
-            _write(path, temporary[path], contents[path])
-        for path in changed:
-            os.replace(temporary[path], path)
-    finally:
-        for path in temporary.values():
-            with contextlib.suppress(OSError):
-                path.unlink()
+            _write(path, contents[path], written)
     return changed
 
 
@@ -56,14 +49,14 @@ def _bytes(content: str | bytes) -> bytes:
 
 def _has(path: Path, content: str | bytes) -> bool:
     try:
-        return path.read_bytes() == _bytes(content)
+        return path.is_file() and path.read_bytes() == _bytes(content)
     except OSError:
         return False
 
 
-def _write(path: Path, temporary: Path, content: str | bytes) -> None:
+def _write(path: Path, content: str | bytes, written: contextlib.ExitStack) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(_bytes(content))
+        written.enter_context(whole_file(path)).write_bytes(_bytes(content))
     except OSError as error:
         raise not_written(path, error) from None
