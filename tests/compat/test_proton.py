@@ -15,7 +15,7 @@ from deuteron.errors import UsageError
 def say(grid, kernel, args):
     return {
         "name": f"double_{args['BLOCK']}",
-        "flops32": args["BLOCK"],
+        "flops32": 10**6 * args["BLOCK"],
         "bytes": 8 * args["BLOCK"],
         "text": "no number",
     }
@@ -72,7 +72,7 @@ def test_the_hook_brings_what_the_author_says(tmp_path, launch):
     proton.finalize()
     kernels = children(read(tmp_path / "p")[0])
     assert set(kernels) == {"double_16", "double_32"}
-    assert kernels["double_32"]["metrics"]["flops32"] == 64 and "text" not in kernels["double_32"]["metrics"]
+    assert kernels["double_32"]["metrics"]["flops32"] == 64 * 10**6 and "text" not in kernels["double_32"]["metrics"]
 
 
 def test_sessions_record_while_they_are_active(tmp_path, launch):
