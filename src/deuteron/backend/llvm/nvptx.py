@@ -3,14 +3,14 @@
     emit_ptx(llir, "sm_90a", 83)        text for ptxas or the driver, of PTX ISA 8.3
     check(llir)                         raises InternalError where LLVM does not accept the text
 
-The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. The second
-that combines instructions finds bits that are counted by shifts and masks (`popc`). Of code
-generation three passes are left out. Straight-line strength reduction compares all addresses with one another (LLVM 22:
-16 s for 1,600 loads, 0.9 s without), and ptxas makes of both texts as many instructions. The vectorizer of loads and
-stores compares each access of a block with 64 others (4 of 6 s for 2,112 loads of 16 bits); lowering rules have made
-the vectors. Values are not numbered over all blocks (by level 2), either: LLVM 22 looks through all numbers for each
-instruction that it removes, a third of code generation of 51,000 lines, and of 100 kernels 99 had the same PTX with it.
-Pointers to shared memory have 32 bits.
+The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. The second that
+combines instructions finds bits that are counted by shifts and masks (`popc`). Of code generation three passes are left
+out. Straight-line strength reduction compares all addresses with one another (LLVM 22: 16 s for 1,600 loads, 0.9 s
+without), and ptxas makes of both texts as many instructions. The vectorizer of loads and stores compares each access of
+a block with 64 others (4 of 6 s for 2,112 loads of 16 bits); lowering rules have made the vectors. Values are not
+numbered over all blocks (by level 2), either: LLVM 22 looks through all numbers for each instruction that it removes, a
+third of code generation of 51,000 lines, and of 100 kernels 99 had the same PTX with it. Pointers to shared memory have
+32 bits.
 
 LLVM ends the process on what it cannot select for NVPTX, though its verifier accepts it: `llvm.exp`, `llvm.sin`, a
 masked load, letters in the constraints of assembly that NVPTX does not have. So only intrinsics that it was seen to
