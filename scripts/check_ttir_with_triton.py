@@ -33,8 +33,6 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "ttir"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from kernels.families import CASES  # noqa: E402
-
 import deuteron  # noqa: E402
 from benchmarks.programs import EXAMPLES, load_example  # noqa: E402
 from benchmarks.triton_environment import triton_python  # noqa: E402
@@ -44,6 +42,7 @@ from deuteron.errors import DeuteronError  # noqa: E402
 from deuteron.language.types import dtype  # noqa: E402
 from deuteron.runtime.grid import evaluate_grid  # noqa: E402
 from deuteron.runtime.jit import JITFunction  # noqa: E402
+from tests.kernels.families import CASES  # noqa: E402
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas")
 TEXTS = ("deuteron.ttir", "triton.ttir")

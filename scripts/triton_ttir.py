@@ -31,7 +31,10 @@ from triton.compiler import ASTSource
 
 TARGET = GPUTarget("cuda", 90, 32)
 # What files with kernels import beside the language: for the tests that are in them as well.
-FOREIGN = ("kernels", "kernels.case", "ml_dtypes", "numpy", "deuteron.backend", "deuteron.backend.tensor_descriptor")
+FOREIGN = (
+    *("tests.kernels", "tests.kernels.case", "ml_dtypes", "numpy"),
+    *("deuteron.backend", "deuteron.backend.tensor_descriptor"),
+)
 
 
 def parse(request: dict[str, Any]) -> str | None:

@@ -13,7 +13,8 @@ import zlib
 
 import numpy as np
 from backend.cuda.launching import compile_for
-from kernels.families import CASES
+
+from tests.kernels.families import CASES
 
 TARGETS = ("cpu", "cuda:90")
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from kernels.families import CASES
+
+from tests.kernels.families import CASES
 
 PARTS = 15
 NAMES = list(CASES)

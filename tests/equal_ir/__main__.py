@@ -11,10 +11,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from kernels.families import CASES
-
 from equal_ir.draws import REWRITES, drawn
 from equal_ir.launches import recorded
+from tests.kernels.families import CASES
 
 
 def main() -> int:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.families import CASES
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -27,6 +26,7 @@ from deuteron.ir.verifier import verify_ir
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.runtime import emulate as emulator
 from deuteron.runtime.emulate import BACKEND
+from tests.kernels.families import CASES
 
 Rewrite = Callable[[ModuleOp, np.random.Generator], bool]
 Rewrites = Mapping[int, Sequence[Rewrite]]

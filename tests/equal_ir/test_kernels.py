@@ -3,10 +3,10 @@
 import zlib
 
 import pytest
-from kernels.families import CASES
 
 from equal_ir.draws import REWRITES, drawn
 from equal_ir.launches import recorded
+from tests.kernels.families import CASES
 
 
 @pytest.mark.share(12)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernels.families import CASES
+
+from tests.kernels.families import CASES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from backend.cuda.launching import compile_for
-from kernels.families import CASES
+
+from tests.kernels.families import CASES
 
 
 @pytest.mark.share(16)

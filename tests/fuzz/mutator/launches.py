@@ -46,7 +46,7 @@ class Launched:
 @cache
 def launches() -> list[Callable[[random.Random], Launched]]:
     """By name, so that a seed gives one program."""
-    cases = _of_tests("kernels.families").CASES
+    cases = _of_tests("tests.kernels.families").CASES
     return [
         *(lambda rng, make=cases[name]: _of_case(make, rng) for name in sorted(cases)),
         *(lambda rng, name=name: _of_example(name, rng) for name in EXAMPLES),
@@ -55,8 +55,11 @@ def launches() -> list[Callable[[random.Random], Launched]]:
 
 
 def _of_tests(module: str) -> ModuleType:
-    """A module of `tests`; the examples can be imported from now on, too."""
-    sys.path[:0] = [path for path in (str(ROOT / "tests"), str(ROOT / "examples")) if path not in sys.path]
+    """A module of `tests`; the examples can be imported from now on, too.
+
+    By its whole name: a test that compiles a file `kernels.py` leaves a module `kernels`.
+    """
+    sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "examples")) if path not in sys.path]
     return importlib.import_module(module)
 
 
@@ -129,6 +132,6 @@ def _drawn(pointer: str, rng: random.Random) -> np.ndarray:
     """For a pointer, `*fp16`: numbers; integers that may be indices, or lengths."""
     element = pointer[1:]
     if element in ARRAY_NAMES:
-        return _of_tests("kernels.case").normal(np.random.default_rng(0), ROOM, ARRAY_NAMES[element])
+        return _of_tests("tests.kernels.case").normal(np.random.default_rng(0), ROOM, ARRAY_NAMES[element])
     bound = 127 if element in ("i8", "u8") else rng.choice(LIMITS)
     return np.random.default_rng(0).integers(0, bound, ROOM, element.replace("i", "int").replace("u", "uint"))

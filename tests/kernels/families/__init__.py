@@ -3,8 +3,8 @@
 CASES["swiglu_forward"](rng)     a Case; a file enters its cases when it is imported
 """
 
-from kernels.case import CASES
-from kernels.families import (
+from tests.kernels.case import CASES
+from tests.kernels.families import (
     activations,
     algorithms,
     attention,

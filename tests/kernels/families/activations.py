@@ -7,7 +7,7 @@ import math
 import deuteron as triton
 import deuteron.language as tl
 import numpy as np
-from kernels.case import Case, Launch, case, normal, poisoned, sigmoid, silu, wide
+from tests.kernels.case import Case, Launch, case, normal, poisoned, sigmoid, silu, wide
 
 
 @triton.jit

@@ -7,7 +7,7 @@ import hashlib
 import deuteron as triton
 import deuteron.language as tl
 import numpy as np
-from kernels.case import Case, Launch, case, normal, poisoned, wide
+from tests.kernels.case import Case, Launch, case, normal, poisoned, wide
 
 
 @triton.jit

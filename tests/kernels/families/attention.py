@@ -6,7 +6,7 @@ import deuteron as triton
 import deuteron.language as tl
 import numpy as np
 from deuteron.backend.tensor_descriptor import TensorDescriptor
-from kernels.case import Case, Launch, case, normal, poisoned, softmax, wide
+from tests.kernels.case import Case, Launch, case, normal, poisoned, softmax, wide
 
 LOG2E = 1.4426950408889634
 

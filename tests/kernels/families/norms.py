@@ -5,7 +5,7 @@ from __future__ import annotations
 import deuteron as triton
 import deuteron.language as tl
 import numpy as np
-from kernels.case import Case, Launch, case, normal, poisoned, wide
+from tests.kernels.case import Case, Launch, case, normal, poisoned, wide
 
 
 @triton.jit

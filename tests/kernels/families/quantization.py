@@ -6,7 +6,7 @@ import deuteron as triton
 import deuteron.language as tl
 import ml_dtypes
 import numpy as np
-from kernels.case import Case, Launch, case, dtype_of, normal, poisoned, wide
+from tests.kernels.case import Case, Launch, case, dtype_of, normal, poisoned, wide
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
