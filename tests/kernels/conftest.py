@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 GPUS = ("cuda:80", "cuda:90")
-EXECUTORS = ("interpreter", "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
+INTERPRETER = pytest.param("interpreter", marks=pytest.mark.always)
+EXECUTORS = (INTERPRETER, "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
 
 
 @pytest.fixture(params=EXECUTORS)

@@ -24,7 +24,8 @@ import deuteron.compat  # noqa: F401  (some examples say `import triton`)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GPUS = ("cuda:80", "cuda:90")
-EXECUTORS = ("interpreter", "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
+INTERPRETER = pytest.param("interpreter", marks=pytest.mark.always)
+EXECUTORS = (INTERPRETER, "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
 POISON_BYTE = 0xA5
 TF32_TOLERANCE = 2e-3
 
