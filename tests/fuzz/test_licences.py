@@ -160,3 +160,15 @@ def test_a_sum_by_one_atomic_is_as_it_is():
     case = Case(3, source, arguments, (1,), {})
     *_, io = expect(case, lowered(case), runs=5).bounds
     assert io.low[0] == io.high[0]
+
+
+def test_each_row_is_summed_in_an_order_of_its_own():
+    """So that sums of equal rows may differ."""
+    source = (
+        "@triton.jit\ndef kernel(x, out):\n    i = tl.arange(0, 2)[:, None] * 0 + tl.arange(0, 8)[None, :]\n"
+        "    s = tl.sum(tl.load(x + i), 1)\n    tl.store(out, (tl.max(s, 0) == tl.min(s, 0)).to(tl.int32))\n"
+    )
+    numbers = (0.1, 0.7, 1.3, -5.9, 1e3, 3.3, -0.2, 0.05)
+    case = Case(3, source, (Argument("x", "float32", 8, numbers), Argument("out", "int32", 1, "poison")), (1,), {})
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert not out.is_determined.any()

@@ -32,14 +32,15 @@ class AlongAxis:
         self._noise.is_combining = False
 
     def _reduce(self, rule: Rule) -> Rule:
-        """The elements in another order, a random number at a time, and these in pairs at the end."""
+        """The elements in another order, each row in its own, a random number at a time, these in pairs at the end."""
 
         def perturbed(ctx, op, *srcs):
             combine, tiles = combiner(ctx, op), axis_first(srcs, op.axis.value.data)
             extent = len(tiles[0])
-            order = self._noise.rng.permutation(extent)
+            order = self._noise.rng.permuted(np.indices(np.shape(tiles[0]))[0], axis=0)
+            tiles = [np.take_along_axis(np.asarray(tile), order, 0) for tile in tiles]
             width = 1 << int(self._noise.rng.integers(0, extent.bit_length()))
-            rows = [[tile[order[i : i + width]] for tile in tiles] for i in range(0, extent, width)]
+            rows = [[tile[i : i + width] for tile in tiles] for i in range(0, extent, width)]
             with self._combining(srcs, extent):
                 total = functools.reduce(combine, rows)
                 while (count := len(total[0])) > 1:
