@@ -253,6 +253,21 @@ def test_minimum_that_depends_on_the_order(check_error):
     )
 
 
+def test_maximum_of_both_zeros(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = max(-1, -0.0, 0)
+        """,
+        """
+        k.py:4:9: error: max() of (-1, -0.0, 0) depends on the order: tl.maximum knows NaN and -0.
+            x = max(-1, -0.0, 0)
+                ^~~~~~~~~~~~~~~~
+        """,
+    )
+
+
 def test_declared_constexpr_that_is_not_known(check_error):
     check_error(
         """

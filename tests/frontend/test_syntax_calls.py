@@ -145,6 +145,16 @@ def test_constexpr_globals_and_compile_time_functions(check_ir):
     check_ir(kernel)
 
 
+def test_extremes_of_known_numbers_with_a_negative_zero(check_ir, capsys):
+    @jit
+    def kernel():
+        # CHECK: tt.return
+        tl.static_print(max(-0.0, 1.0), max(1.0, 2.5, -0.0), min(-0.0, -3, 0), max(-0.0, -1.0))
+
+    check_ir(kernel)
+    assert capsys.readouterr().out == "1.0 2.5 -3 -0.0\n"
+
+
 def test_variable_of_an_enclosing_function(check_ir):
     block = tl.constexpr(16)
 

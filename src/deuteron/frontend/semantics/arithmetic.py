@@ -164,13 +164,22 @@ def _fold_values(ctx: Context, name: str, function: Callable[..., Tensor], value
 
 def _known_extreme(ctx: Context, name: str, values: tuple[Value, ...]) -> Value:
     items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-    floats = [item for item in items if isinstance(item, float)]
-    if any(math.isnan(item) or (item == 0 and math.copysign(1, item) < 0) for item in floats):
-        raise ctx.error(f"{name}() of {describe(tuple(items))} depends on the order: tl.{name}imum knows NaN and -0.")
     try:
-        return {"min": min, "max": max}[name](items)
+        extreme = {"min": min, "max": max}[name](items)
     except (TypeError, ValueError) as error:
         raise ctx.error(f"{name}() of {describe(tuple(items))}: {error}.") from error
+    if _has_nan(items) or extreme == 0 and _has_both_zeros(items):
+        raise ctx.error(f"{name}() of {describe(tuple(items))} depends on the order: tl.{name}imum knows NaN and -0.")
+    return extreme
+
+
+def _has_nan(items: tuple[Value, ...]) -> bool:
+    return any(isinstance(item, float) and math.isnan(item) for item in items)
+
+
+def _has_both_zeros(items: tuple[Value, ...]) -> bool:
+    """0.0, or 0, and -0.0."""
+    return len({math.copysign(1, item) for item in items if item == 0}) == 2
 
 
 def _keeps_nan(ctx: Context, mode: PropagateNan) -> bool:
