@@ -88,6 +88,14 @@ def test_a_dump_that_cannot_be_written_is_told_once(backend, tmp_path):
     assert len(told) == 1
 
 
+def test_a_dump_into_a_full_folder_names_the_file(backend, tmp_path):
+    (tmp_path / "add.one").symlink_to("/dev/full")
+    walk = make_walk(backend, tmp_path)
+    walk.begin(lambda: "add")
+    with pytest.warns(RuntimeWarning, match="cannot write '.*add.one': No space left on device"):
+        walk.run()
+
+
 def test_an_override_replaces_what_the_stage_made(backend, tmp_path, monkeypatch):
     monkeypatch.setenv("DEUTERON_OVERRIDE_DIR", str(tmp_path))
     (tmp_path / "add.two").write_text(f"# deuteron kernel {make_walk(backend).unit.metadata({}).to_json()}\nmine")

@@ -191,7 +191,7 @@ def dump(folder: Path | None, kernel: str, suffix: str, text: str | bytes) -> Pa
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
-        warn_once(f"stages are not dumped: cannot write '{error.filename}': {error.strerror}")
+        warn_once(f"stages are not dumped: cannot write '{error.filename or path}': {error.strerror}")
         return None
     return path
 

@@ -72,6 +72,23 @@ def test_a_temporary_folder_that_is_full():
         process.finish(KERNEL)
 
 
+def test_a_temporary_folder_that_has_no_space_for_what_comes_out(tmp_path):
+    """As ptxas says it on a full disk."""
+    (program := tmp_path / "ptxas").write_text(
+        "#!/bin/sh\necho 'ptxas fatal   : Internal error: writing file' >&2\nexit 255\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(UsageError, match=r"ptxas writes cannot be written: Internal error: writing file. TMPDIR names"):
+        assemble(KERNEL, "sm_90a", process=AssemblerProcess([program]))
+
+
+def test_one_whose_output_cannot_be_opened(tmp_path):
+    process = start_assembler("sm_90a")
+    process._target.symlink_to(tmp_path / "none" / "kernel.cubin")
+    with pytest.raises(UsageError, match=r"what ptxas writes cannot be written: Output file '.*' could not be opened"):
+        assemble(KERNEL, "sm_90a", process=process)
+
+
 def test_it_takes_no_more_memory_than_there_is(monkeypatch):
     monkeypatch.setattr(ptxas_process, "available_memory", lambda: 60 << 20)
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.top_pad=0")  # or it may have its heap before it has the limit

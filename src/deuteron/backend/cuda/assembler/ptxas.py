@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
+from deuteron.backend.cuda.assembler.ptxas_process import TEMPORARY_FOLDER, AssemblerProcess
 from deuteron.backend.cuda.assembler.toolkit import find_tool
 from deuteron.errors import AssemblerError, CompilationError, Location, OutOfResources, UsageError
 from deuteron.settings import settings
@@ -37,6 +37,7 @@ _WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
 
 
 _NO_MEMORY = "Memory allocation failure"
+_NO_OUTPUT = re.compile(r"fatal\s*: (.*(?:writing file|could not be opened).*)")
 _WAY_OUT = "Where memory is short, take smaller tiles or more warps: a thread then has fewer elements."
 _ERROR = re.compile(r"line (\d+); (?:error|fatal)\s*: (.*)")
 _MARKS = ("// begin inline asm", "// end inline asm")
@@ -126,6 +127,8 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, process: AssemblerProc
     if done.status < 0 or _NO_MEMORY in done.report:
         size = f"{ptx.count(chr(10)):,} lines of PTX for {name}"
         raise UsageError(f"ptxas {how_it_ended}, at {size}. {_WAY_OUT}")
+    if unwritten := _NO_OUTPUT.search(done.report):
+        raise UsageError(f"what ptxas writes cannot be written: {unwritten[1]}. {TEMPORARY_FOLDER}")
     newer = [(int(major), int(minor)) for major, minor in _NEWER_VERSION.findall(done.report)]
     if newer:
         return assemble(_VERSION.sub(".version {}.{}".format(*max(newer)), ptx, count=1), name, fp_fusion)

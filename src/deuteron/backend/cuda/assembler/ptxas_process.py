@@ -25,6 +25,7 @@ from weakref import finalize
 
 from deuteron.errors import UsageError
 
+TEMPORARY_FOLDER = "TMPDIR names the folder for temporary files."
 _STANDARD_INPUT = "/dev/stdin"
 # Its heap grows by 32 MB at once, in pages of 2 MB where the system has them: of the 3,300 to 8,300 pages of 4 KB that
 # the kernels of benchmarks/compile_peer.py fault in, 800 to 1,300 are left, and 10 to 18 % less time is taken.
@@ -90,9 +91,7 @@ def _environment() -> dict[str, str]:
 
 def _unwritable(error: OSError) -> UsageError:
     place = f" into '{error.filename}'" if error.filename else ""
-    return UsageError(
-        f"what ptxas reads cannot be written{place}: {error.strerror}. TMPDIR names the folder for temporary files."
-    )
+    return UsageError(f"what ptxas reads cannot be written{place}: {error.strerror}. {TEMPORARY_FOLDER}")
 
 
 def _stop(process: subprocess.Popen, folder: tempfile.TemporaryDirectory) -> None:
