@@ -59,3 +59,8 @@ def test_what_is_no_file_is_written_to_and_a_link_stays_one(tmp_path: Path):
 def test_depfile_text():
     text = depfile_text([Path("a.c"), Path("a.h")], [Path("k #1.py"), Path("$x.py")])
     assert text == "a.c a.h: \\\n  k\\ \\#1.py \\\n  $$x.py\nk\\ \\#1.py:\n$$x.py:\n"
+
+
+def test_a_depfile_has_the_bytes_of_a_name_that_is_no_utf8(tmp_path: Path):
+    write_files({tmp_path / "x.d": depfile_text([Path("a.c")], [Path(os.fsdecode(b"k\xe9.py"))])})
+    assert (tmp_path / "x.d").read_bytes() == b"a.c: \\\n  k\xe9.py\nk\xe9.py:\n"

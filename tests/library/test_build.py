@@ -213,6 +213,41 @@ def test_sources_that_are_links_to_where_they_are_kept(project: Project, tmp_pat
     assert f"{linked.folder}/kernels/parts.py" in depfile.read_text() and "kept" not in depfile.read_text()
 
 
+def test_a_name_that_is_no_utf8(project: Project, tmp_path: Path):
+    """As of what was unpacked where names were in another encoding: hashing such a name was an error."""
+    source = os.fsdecode(b"k\xe9.py")
+    (tmp_path / source).write_text(NORMS)
+    (declaring := project.folder / "libraries.py").write_text(
+        "from deuteron.library import Kernel, Library\n"
+        f"names = {{'name': 'rms_norm', 'source': {str(tmp_path / source)!r}}}\n"
+        "types = {'X': '*fp32', 'Y': '*fp32', 'n': 'i32'}\n"
+        "norm = Kernel(**names, grid='1', types=types, constexprs={'BLOCK': 64})\n"
+        "library = Library('one', ['cpu'], [norm])\n"
+    )
+    depfile = tmp_path / "one.d"
+    result = invoke(project, "-f", str(declaring), "--sources-only", "--depfile", str(depfile))
+    assert result.exit_code == 0, result.output
+    assert os.fsencode(tmp_path / source) in depfile.read_bytes()
+    assert invoke(project, "-f", str(declaring), "--check").exit_code == 0
+
+
+SERVED = """
+import multiprocessing, sys
+from pathlib import Path
+from deuteron.library import worker
+if __name__ == "__main__":
+    read, written = multiprocessing.Pipe(duplex=False)
+    read.close()
+    worker.outcome_of = lambda variant, root: variant
+    worker.serve(written, [1, 2], Path.cwd(), {})
+"""
+
+
+def test_a_process_that_compiles_for_a_build_that_was_killed_says_nothing():
+    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, tmp_path: Path):
     project.edit("kernels/scale.py", "tl.store", "tl.debug_barrier()\n    tl.store")
     folder = tmp_path / ("long" * 20)

@@ -44,7 +44,8 @@ def _escaped(path: Path) -> str:
 
 
 def _bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
+    """What is written: of the name of a file, which may be no UTF-8, the bytes that it has."""
+    return content.encode(errors="surrogateescape") if isinstance(content, str) else content
 
 
 def _has(path: Path, content: str | bytes) -> bool:

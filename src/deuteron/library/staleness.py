@@ -53,7 +53,7 @@ def key_of(variant: Variant, sources: Sources) -> str:
     """Hex digits that are equal where a compile would give the same."""
     parts = [variant.identity, *_built_with(variant), *versions(variant.target)]
     parts += [f"{name}={value}" for group in (sources.files, sources.packages) for name, value in group.items()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 def _built_with(variant: Variant) -> list[str]:

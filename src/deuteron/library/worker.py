@@ -13,6 +13,7 @@ import signal
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -66,15 +67,17 @@ class DeclarationError(UsageError):
 
 def serve(connection: Connection, variants: Sequence[Variant], root: Path, environment: Mapping[str, str]) -> None:
     """Compile all, which have one source, and send the outcome of each as it is there. The environment is that of the
-    build: the process comes of one that may be older. Ctrl-C ends it, and the ptxas that it waits for.
+    build: the process comes of one that may be older. Ctrl-C ends it, and the ptxas that it waits for. Of a build that
+    was killed it ends without a word, with the next outcome.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(root)
-    for variant in variants:
-        connection.send(outcome_of(variant, root))
+    with suppress(BrokenPipeError):
+        for variant in variants:
+            connection.send(outcome_of(variant, root))
     connection.close()
 
 

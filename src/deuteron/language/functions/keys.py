@@ -54,7 +54,7 @@ class KernelClass:
     def class_key(cls) -> str:
         """Equal for classes that mean the same to a kernel, in any process."""
         keys = [cls.text(), *(function.cache_key for function in cls.functions())]
-        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
+        return hashlib.sha256("\n".join(keys).encode(errors="surrogateescape")).hexdigest()
 
 
 def is_kernel_class(value: Any) -> bool:
@@ -66,7 +66,7 @@ def key_of(fn: SourceFunction) -> str:
     """SHA-256 of the source of a function and of all that it uses now: functions, and values of globals."""
     digest = hashlib.sha256()
     for _, uses in _with_uses(fn):
-        digest.update(uses.text.encode())
+        digest.update(uses.text.encode(errors="surrogateescape"))  # a module may be called as a file is
     return digest.hexdigest()
 
 
