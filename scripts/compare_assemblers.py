@@ -29,8 +29,10 @@ class NvJitLink:
     """The library of the wheel `nvidia-nvjitlink`."""
 
     def __init__(self) -> None:
-        folders = find_spec("nvidia").submodule_search_locations
-        (path,) = [path for folder in folders for path in Path(folder).glob("*/lib/libnvJitLink.so.*")][:1]
+        folders = getattr(find_spec("nvidia"), "submodule_search_locations", ())
+        path = next((path for folder in folders for path in Path(folder).glob("*/lib/libnvJitLink.so.*")), None)
+        if path is None:
+            sys.exit("this needs nvJitLink: pip install nvidia-nvjitlink")
         self.library, self.path = ctypes.CDLL(str(path)), path
 
     def _function(self, name: str):

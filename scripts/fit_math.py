@@ -14,7 +14,10 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-import mpmath as mp
+try:
+    import mpmath as mp
+except ImportError:
+    sys.exit("this needs mpmath: pip install mpmath")
 
 mp.mp.dps = 60
 TOLERANCES = {"FLOAT": mp.mpf(2) ** -28.5, "DOUBLE": mp.mpf(2) ** -58}

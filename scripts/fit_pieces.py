@@ -12,7 +12,10 @@ import struct
 import sys
 from collections.abc import Iterator
 
-import mpmath as mp
+try:
+    import mpmath as mp
+except ImportError:
+    sys.exit("this needs mpmath: pip install mpmath")
 
 POINTS, ROUNDS, DEGREE = 64, 10, 5
 CONSTANT = (1.0, -1.0, 0.0, 0.0, 0.0, 0.0)  # where the function is 1

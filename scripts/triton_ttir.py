@@ -22,12 +22,15 @@ from unittest.mock import MagicMock
 
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # it warns where this is not said
 
-import triton
-import triton.language
-from triton._C.libtriton import ir
-from triton.backends import backends
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+try:
+    import triton
+    import triton.language
+    from triton._C.libtriton import ir
+    from triton.backends import backends
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+except ImportError as error:
+    sys.exit(f"this needs an environment with Triton, which is not that of Deuteron: pip install triton ({error})")
 
 TARGET = GPUTarget("cuda", 90, 32)
 # What files with kernels import beside the language: for the tests that are in them as well.
