@@ -14,6 +14,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.errors import CompilationError, DeuteronError, InternalError, LaunchError, UsageError
 from deuteron.library import Kernel, Library, build_library
+from deuteron.testing import Benchmark, do_bench, perf_report
 from deuteron.tools.tensor_descriptor import TensorDescriptor
 from deuteron.tracebacks import api_boundary
 
@@ -83,6 +84,13 @@ MISTAKES = {
     "async": in_async_mode,
     "pool": from_a_pool,
     "manifest": lambda: deuteron.warm_up(["no_such_file.json"]),
+    "configuration": lambda: deuteron.Config({}, num_wraps=4),
+    "declared kernel": lambda: Kernel(name="norm", grid="1"),
+    "declared library": lambda: Library("norms", ["cuda:91"], [Kernel(name="norm", grid="1", source="norm.py")]),
+    "benchmark": lambda: Benchmark(["n"], [1], "by", ["a"], [], "copies", {}),
+    "report": lambda: perf_report(Benchmark(["n", "m"], [(1,)], "by", [], [], "copies", {}))(max).run(),
+    "timing": lambda: do_bench(int, warmup=0, rep=0, quantiles=[2]),
+    "language": lambda: tl.arange(0, 16),
 }
 
 

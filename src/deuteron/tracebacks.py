@@ -3,6 +3,9 @@
     @api_boundary                   a function that programs call
     def compile(...): ...
 
+    @api_boundary                   a class of which they make objects
+    class Config: ...
+
     with api_boundary:              the same, without a frame in between
         return self._run(...)
 
@@ -37,6 +40,10 @@ class _ApiBoundary:
             _hide_ours(error, set())
 
     def __call__(self, function: F) -> F:
+        if isinstance(function, type):
+            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            return function
+
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self:

@@ -19,6 +19,7 @@ from typing import Any
 from deuteron.cached_property import cached_property
 from deuteron.errors import UsageError
 from deuteron.language.functions.names import ByName
+from deuteron.tracebacks import api_boundary
 
 # What Triton calls the parameter with which such functions are called in functions of Python; before 3.4 the second.
 CALLS = ("_semantic", "_builder")
@@ -67,9 +68,11 @@ class Builtin(ByName):
             args, given = args[:-1], [args[-1]]  # by position
         if given and isinstance(given[0], KernelCalls):
             return given[0].call(self, args, kwargs)
-        raise UsageError(
-            f"tl.{self.__name__} can only be called inside a kernel. Did you forget @jit on the function that calls it?"
-        )
+        with api_boundary:
+            raise UsageError(
+                f"tl.{self.__name__} can only be called inside a kernel. "
+                "Did you forget @jit on the function that calls it?"
+            )
 
     def __repr__(self) -> str:
         return f"<builtin tl.{self.__name__}>"

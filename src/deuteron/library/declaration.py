@@ -22,6 +22,7 @@ from deuteron.aot.naming import check_header_name, is_function_name, is_namespac
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 from deuteron.settings import BOUNDS, settings
+from deuteron.tracebacks import api_boundary
 
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")
@@ -36,6 +37,7 @@ def nowhere(*keys: str | int) -> Location | None:
     return None
 
 
+@api_boundary
 @dataclass(frozen=True)
 class Kernel:
     """A kernel of a library. `source` is a file, relative to the declaration's folder, or `module` a module.
@@ -163,6 +165,7 @@ class Kernel:
                 raise self.error(f"'{name}' is never {item!r}: it has {known}", "exclude", i, name)
 
 
+@api_boundary
 @dataclass(frozen=True)
 class Library:
     """A library by its name. `namespace` is that of its C++ functions; without it, its name.

@@ -20,6 +20,7 @@ from deuteron.backend.cuda.launch.streams import torch_with_cuda
 from deuteron.errors import UsageError
 from deuteron.testing.gpu_timer import GpuTimer, gpu_timer
 from deuteron.testing.graph_timer import time_in_graph
+from deuteron.tracebacks import api_boundary
 
 _SHORT_SECONDS = 0.01
 _SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
@@ -31,6 +32,7 @@ _SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
 }
 
 
+@api_boundary
 def do_bench(
     fn: Callable[[], Any],
     warmup: float = 25,
@@ -66,6 +68,7 @@ def do_bench(
     return summarise(_call_for(fn, rep, tensors), quantiles, return_mode)
 
 
+@api_boundary
 def do_bench_cudagraph(
     fn: Callable[[], Any],
     rep: float = 20,

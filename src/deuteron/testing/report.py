@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.tracebacks import api_boundary
 
 
+@api_boundary
 class Benchmark:
     """What is measured: `x_vals` along `x_names`, and for each of them one line for every value of `line_arg`."""
 
@@ -103,6 +105,7 @@ class Mark:
         self.fn = fn
         self.benchmarks = benchmarks
 
+    @api_boundary
     def run(
         self,
         show_plots: bool = False,
@@ -141,6 +144,7 @@ class Mark:
         return table
 
 
+@api_boundary
 def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
     """Decorator of a function that measures one place: it takes the x names, the line argument and `args`."""
     _listed(benchmarks)

@@ -12,10 +12,12 @@ from typing import Any
 
 from deuteron.errors import UsageError
 from deuteron.options import IGNORED_OPTIONS, is_ignored
+from deuteron.tracebacks import api_boundary
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
 
 
+@api_boundary
 class Config:
     """A configuration; equal ones are interchangeable and have equal hashes."""
 
