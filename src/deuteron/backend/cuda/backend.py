@@ -25,6 +25,7 @@ from deuteron.backend.cuda.assembler.pack_differences import pack_differences
 from deuteron.backend.cuda.assembler.pair_products import pair_products
 from deuteron.backend.cuda.assembler.ptxas import has_ptxas, ptxas_version, start_assembler
 from deuteron.backend.cuda.assembler.ptxas_process import AssemblerProcess
+from deuteron.backend.cuda.assembler.widen_halves import widen_halves
 from deuteron.backend.cuda.assembler.widen_products import widen_products
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
@@ -99,7 +100,7 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
 def emit_ptx_alone(llir: str, unit: Unit) -> Made:
     """Of PTX that nobody assembles: for the emulator."""
     ptx = emit_ptx_to_fit(llir, _architecture(unit))
-    return Made(_PTX(clamp_fields(pack_differences(widen_products(pair_products(ptx))))))
+    return Made(_PTX(clamp_fields(pack_differences(widen_products(pair_products(widen_halves(ptx)))))))
 
 
 def _parse_ptx(text: str, file: str) -> _PTX:

@@ -7,6 +7,7 @@ from deuteron.backend.cuda.rules import (
     cluster,
     convert_layout,
     debug,
+    divide,
     dot,
     inline_asm,
     mbarrier,
@@ -33,4 +34,5 @@ RULES: dict[str, Rule] = {
     **turns.RULES,
     **warp_specialize.RULES,
     **debug.RULES,
+    **divide.RULES,
 }
