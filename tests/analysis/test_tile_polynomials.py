@@ -188,6 +188,34 @@ def test_it_makes_no_difference_what_was_asked_before(rng, kernel, constexprs):
 
 
 @triton.jit
+def bounded(x_ptr, begin, n, CASE: tl.constexpr):
+    end = n
+    if CASE == "sum":
+        end = tl.minimum(begin + 10, n)
+    elif CASE == "sums":
+        end = tl.minimum(tl.minimum(n, begin + 17), begin + 9)
+    elif CASE == "product":
+        begin *= 8
+        end = tl.minimum(begin * 1 + 4, n)
+    elif CASE == "before":
+        end = tl.minimum(begin - 1, n)  # if that overflows, n may be anything above
+    elif CASE == "greater":
+        end = tl.maximum(begin + 10, n)
+    elif CASE == "nowhere near":
+        end = tl.minimum(n + 10, begin * 2)
+    for k in range(begin, end, 4):
+        tl.store(x_ptr + k, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "most"),
+    [("sum", 3), ("sums", 3), ("product", 1), ("before", None), ("greater", None), ("nowhere near", None), ("n", None)],
+)
+def test_how_many_iterations_there_are_at_most(case, most):
+    assert TilePolynomials().most_iterations(first_store(bounded, CASE=case).parent_op()) == most
+
+
+@triton.jit
 def around(x_ptr, n):
     i = tl.program_id(0) * 64 + tl.arange(0, 64)
     tl.store(x_ptr + i % n, 0.0)

@@ -11,6 +11,7 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
 from deuteron.ir.arith import SelectOp
@@ -128,6 +129,12 @@ def test_what_is_split(case):
 def test_what_is_left_alone(case):
     before, after = modules(case)
     assert loops(before) == loops(after)
+
+
+@pytest.mark.parametrize(("case", "most"), [("causal", 2), ("tail", None), ("later", None), ("any window", None)])
+def test_how_many_iterations_the_last_loop_has_at_most(case, most):
+    last = [op for op in modules(case)[1].walk() if isinstance(op, scf.ForOp)][-1]
+    assert TilePolynomials().most_iterations(last) == most
 
 
 @pytest.mark.parametrize("case", SPLIT)

@@ -22,7 +22,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.addresses.polynomial import Atom, Polynomial, coordinate
 from deuteron.analysis.axis.axis_info import MIN_BITS
-from deuteron.analysis.axis.natural import is_natural
+from deuteron.analysis.axis.natural import is_natural, minimum_of
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -74,6 +74,21 @@ class TilePolynomials:
         """How far a loop goes; None of one over narrow integers."""
         begin, end = self.of(loop.lb), self.of(loop.ub)
         return end - begin if begin is not None and end is not None else None
+
+    def most_iterations(self, loop: scf.ForOp) -> int | None:
+        """How many a loop has at most, if it ends so far from its begin or before: 2 of range(n, min(n + 8, m), 4).
+
+        Where the sum overflows it has fewer.
+        """
+        distances = [self._distance(loop.lb, end) for end in minimum_of(loop.ub)] if _step(loop) > 0 else []
+        return min((-(-distance // _step(loop)) for distance in distances if distance is not None), default=None)
+
+    def _distance(self, begin: SSAValue, end: SSAValue) -> int | None:
+        """From one number to another, which is not below it; None: it is not known, or not of these numbers alone."""
+        distance = (self.of(end) - self.of(begin)).number if self.of(begin) is not None else None
+        if distance is None or not 0 <= distance < 1 << bit_width_of(begin.type) - 1:
+            return None
+        return None if any(self.loops_counted_in(value) for value in (begin, end)) else distance
 
     def atom(self, value: SSAValue) -> Atom:
         return self._atom_of(value, value)

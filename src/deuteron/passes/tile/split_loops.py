@@ -12,7 +12,8 @@ of which holds for all elements of a tile from some index on, or up to one; of a
 In the middle the comparisons are constants, wherever they are used: masks of loads go as well. The loops share what
 they carry. Left alone is a loop that goes on where another has ended: who wrote it has split it.
 Where what is compared overflows, no index is in the middle: which launches these are is found before the loop, unless
-a bound on the numbers says that there are none (`exact_comparisons`).
+a bound on the numbers says that there are none (`exact_comparisons`). A last loop that has a few iterations says so by
+its end, min(first + 128, end), for passes that do something for iterations to come.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from deuteron.analysis.addresses.exact_comparisons import fits_in_64_bits, least
 from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.strided_tile import ONE, positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
-from deuteron.analysis.axis.natural import MOST_ADDED, has_small_factors, is_natural
+from deuteron.analysis.axis.natural import MOST_ADDED, has_small_factors, is_natural, minimum_of
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
@@ -179,8 +180,31 @@ class _Split:
         carried = part.results
         if middle.upper:
             rest = b.value(arith.MaxSIOp(begin, end)) if middle.lower else end
-            carried = self._part(rest, loop.ub, carried).results
+            carried = self._part(rest, self._end_of_rest(rest), carried).results
         replace(loop, carried)
+
+    def _end_of_rest(self, rest: SSAValue) -> SSAValue:
+        """The end of the loop; where it is certainly a few iterations after the middle, the least of both."""
+        counts = [self._most_after(bound) for bound in self._middle.upper]
+        if self._middle.naturals or None in counts or max(counts) * self._step > MOST_ADDED:
+            return self._loop.ub
+        b = self._b
+        last = b.value(arith.AddiOp(rest, b.constant(max(counts) * self._step, i32)))
+        return b.value(arith.MinSIOp(last, self._loop.ub))
+
+    def _most_after(self, bound: Polynomial) -> int | None:
+        """How many iterations are not below a bound, at most; None: that is not known."""
+        first, ends = self._exact_index(bound), minimum_of(self._loop.ub)
+        if first is None:
+            first, ends = bound, [end for end in ends if self._is_no_more_than_its_sum(end)]
+        distances = [(end, (self._known.of(end) - first).number) for end in ends]
+        known = [one for end, one in distances if one is not None and not self._known.loops_counted_in(end)]
+        return min((max(-(-one // self._step), 1) for one in known), default=None)
+
+    def _is_no_more_than_its_sum(self, end: SSAValue) -> bool:
+        """Whether it is less where it overflows, which a sum that is negative is not."""
+        polynomial = self._known.of(end)
+        return polynomial == Polynomial.of(self._known.atom(end)) or is_natural(polynomial)
 
     def _unless_negative(self, index: SSAValue, otherwise: SSAValue) -> SSAValue:
         """An index, or another one if not all is in range that has to be."""
@@ -206,10 +230,15 @@ class _Split:
 
     def _first_index(self, bound: Polynomial) -> SSAValue:
         """The first index of the loop that is not below a bound, were the loop endless."""
+        index = self._exact_index(bound)
+        return self._computed_index(bound) if index is None else emit(self._b, index, i32)
+
+    def _exact_index(self, bound: Polynomial) -> Polynomial | None:
+        """The same, where it is a polynomial that is certainly none of the loop's past."""
         count = _quotient(bound - self._begin + Polynomial.constant(self._step - 1), self._step)
         if count is None or not is_natural(count) or _number_in(count) * self._step > MOST_ADDED:
-            return self._computed_index(bound)
-        return emit(self._b, self._begin + count * Polynomial.constant(self._step), i32)
+            return None
+        return self._begin + count * Polynomial.constant(self._step)
 
     def _computed_index(self, bound: Polynomial) -> SSAValue:
         """The same, but no further than the end; in 64 bits, for a bound may be anything."""

@@ -20,7 +20,7 @@ suffice for the sums of both and the operand between them, the loop stays.
 What a delayed dot reads in shared memory is still there in the next iteration: it is made before the loop, or is in
 a slot of a ring that is not filled again until then; waits for that slot alone are delayed with their dot. With
 `loads` it may also be a load that nothing else reads, which is delayed as well: where warps of their own will copy,
-they do so in the order in which dots read.
+they do so in the order in which dots read. Otherwise no loop is left of one that has one iteration at most.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.addresses.tile_polynomials import TilePolynomials
 from deuteron.analysis.aliasing.written_arguments import could_be_apart, is_apart, written_arguments
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
@@ -60,7 +61,7 @@ from deuteron.passes.gpu.pipelining.chained_dots import (
 from deuteron.passes.gpu.pipelining.run_ahead import without_first
 from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import Values, erase
+from deuteron.passes.rewrite import Values, erase, replace
 
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
@@ -133,7 +134,10 @@ class DelayDots(Optimisation):
         if dots:
             written = written_arguments(loop)
             read = [load for load in loads if is_read_by(load, dots) and is_apart(load, written)]
-            _delay_dots(loop, dots, [*read, *_waits_for(dots)])
+            has_one = not self.loads and TilePolynomials().most_iterations(loop) == 1
+            others = _delay_dots(loop, dots, [*read, *_waits_for(dots)])
+            if has_one:
+                replace(others, others.iter_args)
 
 
 def _movable_loads(loop: scf.ForOp) -> list[Load]:
@@ -157,9 +161,9 @@ def _is_only_read_by(buffer: SSAValue, dots: Sequence[WarpGroupDotOp]) -> bool:
     return is_read and all(_is_only_read_by(view, dots) for view in views)
 
 
-def _delay_dots(loop: scf.ForOp, dots: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> None:
+def _delay_dots(loop: scf.ForOp, dots: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> scf.ForOp:
     """Build a loop anew that issues these dots of an iteration in the next, and before them does the ops
-    `before`: loads, and waits for what was copied for them alone.
+    `before`: loads, and waits for what was copied for them alone. It has an iteration less.
     """
     first, given = first_dot(dots), [dot.a.owner for dot in dots]
     stages = _Stages(loop.body.block, dots, before)
@@ -168,7 +172,9 @@ def _delay_dots(loop: scf.ForOp, dots: Sequence[WarpGroupDotOp], before: Sequenc
     delayed = _delay(loop, stages, first)
     for op in given:
         _put_last(op)
-    _do_last_iteration(carry(loop, entering, stages.handed_over), stages.outcomes, delayed)
+    others = carry(loop, entering, stages.handed_over)
+    _do_last_iteration(others, stages.outcomes, delayed)
+    return others
 
 
 def _guard(loop: scf.ForOp) -> None:

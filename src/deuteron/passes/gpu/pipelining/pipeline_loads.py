@@ -128,6 +128,7 @@ class _Pipeline:
         to_delay: Sequence[WarpGroupDotOp],
     ):
         self._loop, self._schedule, self._to_delay = loop, schedule, to_delay
+        self._most_iterations = TilePolynomials().most_iterations(loop)
         self._before = Builder.before(loop)
         by_threads = [one for one in loads if isinstance(one.load, LoadOp)]
         by_tma = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
@@ -137,8 +138,13 @@ class _Pipeline:
     def _make_rings(self, loads: Sequence[BufferedLoad]) -> list[RingAhead]:
         """One for what is read in its iteration, and one for what delayed dots read in the next."""
         parts = [[one for one in loads if is_read_by(one.load, self._to_delay) == lags] for lags in (False, True)]
-        count = self._schedule.num_slots
-        return [RingAhead(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
+        return [self._make_ring(part, lag) for lag, part in enumerate(parts) if part]
+
+    def _make_ring(self, loads: Sequence[BufferedLoad], lag: int) -> RingAhead:
+        """With no more slots than iterations that are ahead of the first, and those that it still reads."""
+        num_slots, most = self._schedule.num_slots, self._most_iterations
+        count = num_slots if most is None else min(num_slots, most + 1 + lag)
+        return RingAhead(self._before, self._loop, loads, count, lag, most)
 
     def rewrite(self) -> None:
         if self._has_barriers:

@@ -233,11 +233,13 @@ class RingAhead:
 
     `lag`: how many iterations after their own the loads are read. Their slots are kept that long, and filled so many
     iterations less ahead. What the loop carries is the position that an iteration fills anew: the one before that which
-    it reads, or before those which iterations that lag read.
+    it reads, or before those which iterations that lag read. `most`: how many iterations there are at most, if known.
     """
 
-    def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[BufferedLoad], num_slots: int, lag: int):
-        self._loop, self.lag = loop, lag
+    def __init__(
+        self, b: Builder, loop: scf.ForOp, loads: Sequence[BufferedLoad], num_slots: int, lag: int, most: int | None
+    ):
+        self._loop, self.lag, self._most = loop, lag, most
         self._loads = [one.load for one in loads]
         self._distance = num_slots - 1 - lag
         self._ahead = Ahead(loop, [value for load in self._loads for value in load.operands], self._distance)
@@ -248,12 +250,16 @@ class RingAhead:
     def fill(self, b: Builder, iterations: Sequence[Iteration]) -> list[SSAValue]:
         """Fill a slot for the last of the first iterations, or for the one before that where the ring lags."""
         index = len(iterations) - 1 - self.lag
-        if index < 0:
+        if index < 0 or self._never_comes(index):
             return []
         values = self._ahead.clone_before(b, self._loop, index, iterations[index].index, self._entering)
         self._entering = self._ahead.following(values)
         b.location = self._loop.location
         return self.ring.fill(b, self._loads, self.ring.position(b, index), values, iterations[index].runs)
+
+    def _never_comes(self, index: int) -> bool:
+        """Whether there certainly is no iteration of such a number."""
+        return self._most is not None and index >= self._most
 
     def enter(self, b: Builder) -> list[SSAValue]:
         """What enters the loop: that which is carried ahead of its iteration, and the position to fill."""
@@ -279,6 +285,9 @@ class RingAhead:
 
     def fill_ahead(self, before: Builder, b: Builder) -> list[SSAValue]:
         """Fill the slot that is not read any more; gives the tokens of the copies."""
+        if self._never_comes(self._distance):
+            self.following = [*self._carried, *self._next]
+            return []
         iteration, runs = lead_of(self._loop, before, b, self._distance)
         values = self._ahead.clone_inside(b, iteration, self._carried)
         self.following = [*self._ahead.following(values), *self._next]
