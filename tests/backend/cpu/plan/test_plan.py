@@ -76,6 +76,19 @@ def swapped_pairs(x, out, STEP: tl.constexpr):
     tl.store(out + STEP * i + 1, a)
 
 
+def in_two_stores(x, out, other, n, SAME: tl.constexpr):
+    i = tl.program_id(0) * 1024 + tl.arange(0, 1024)
+    a = tl.load(x + i, mask=i < n)
+    tl.store(x + i if SAME else other + i, a + 1, mask=i < n)
+    tl.store(out + i // 2, a, mask=i < n)
+    tl.store(out + n + i // 2, a, mask=i < n)
+
+
+@pytest.mark.parametrize("same, kept_bytes", [(False, 0), (True, 4 * 1024)])
+def test_what_is_loaded_is_kept_over_stores_to_the_same_array_only(plan, same, kept_bytes):
+    assert plan(in_two_stores, [X, X, X, 7], {"SAME": same})[1] == kept_bytes
+
+
 @pytest.mark.parametrize("step, num_nests", [(2, 1), (3, 1), (1, 2)])
 def test_stores_that_take_turns_are_one_loop(plan, step, num_nests):
     made, _ = plan(swapped_pairs, [X, X], {"STEP": step})

@@ -16,8 +16,8 @@ from deuteron.analysis.aliasing.apart import Tiles, take_apart, take_injective
 from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import Alike, same_offsets
-from deuteron.analysis.aliasing.written_arguments import touched_arguments
-from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, effects_inside, effects_of, own_effects
+from deuteron.analysis.aliasing.written_arguments import written_by
+from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside, effects_of
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 
 NOT_ALIKE: tuple[Alike | None, Tiles] = (None, frozenset())
@@ -72,10 +72,12 @@ class Places:
         return not take_apart(targets, self._targets(second), alike is not None, alike or frozenset(), tiles)
 
     def may_write(self, op: Operation, pointer: SSAValue, in_step: bool) -> bool:
-        """Whether the op itself may write where the pointer points, but for the element that is touched with it."""
+        """Whether the op, or one inside it, may write where the pointer points, but for the element that is touched
+        with it.
+        """
         if isinstance(op, StoreOp):
             return self.may_overlap(op.ptr, pointer, in_step)
-        return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer))
+        return not take_apart(written_by(op), self._targets(pointer))
 
     def _alike(self, first: SSAValue, second: SSAValue) -> tuple[Alike | None, Tiles]:
         """What has to be equal for both to be at the same elements, each of them once, for which tiles."""
@@ -89,22 +91,22 @@ class Places:
 
 
 class WritesBetween:
-    """Answers whether memory may be written between two ops of a block."""
+    """Finds what writes memory between two ops of a block."""
 
     def __init__(self) -> None:
         self._counts: dict[Operation, int] = {}
-        self._seen: set[Block] = set()
+        self._writers: dict[Block, list[Operation]] = {}
 
-    def __call__(self, first: Operation, second: Operation) -> bool:
+    def __call__(self, first: Operation, second: Operation) -> list[Operation]:
         block = first.parent_block()
-        if block not in self._seen:
+        if block not in self._writers:
             self._count(block)
-        return self._counts[second] > self._counts[first]
+        return self._writers[block][self._counts[first] : self._counts[second]]
 
     def _count(self, block: Block) -> None:
-        """For each op, the number of writing ops before it."""
-        self._seen.add(block)
-        count = 0
+        """The writing ops, and for each op their number before it."""
+        writers = self._writers[block] = []
         for op in block.ops:
-            self._counts[op] = count
-            count += writes(op)
+            self._counts[op] = len(writers)
+            if writes(op):
+                writers.append(op)

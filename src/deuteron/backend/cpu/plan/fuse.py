@@ -5,8 +5,8 @@
     e = exp(x - m)       Nest((1024,), [Keep(e), Reduce(sum)])      <- cannot: m is known only after the nest
     s = sum(e)
 
-Loads never move across writes. Within a nest a store follows the loads at its index; so a nest that loads or stores an
-array does not take a store to other elements of the same array.
+Loads never move across writes of the same array. Within a nest a store follows the loads at its index; so a nest that
+loads or stores an array does not take a store to other elements of the same array.
 
 What is loaded to be the B of products has a nest of its own: it is packed (`products/pack_in_place.py`), along the
 dimension that it is read along, which may be another one than A's, whose tile has the same shape if both are squares.
@@ -74,9 +74,11 @@ class Fuser:
         return True
 
     def _keeps_memory_order(self, nest: Nest, root: Root, reads: Reads) -> bool:
-        """Stores stay after loads and other stores of the same array, unless they are to the very same elements."""
+        """Stores stay after loads and other stores of the same array, unless they are to the very same elements, and
+        loads after stores of the same array.
+        """
         stores = [other for other in nest.roots if isinstance(other, StoreRoot)]
-        if stores and reads.loads:
+        if any(self._places.may_overlap(s.op.ptr, load.ptr, in_step=False) for s in stores for load, _ in reads.loads):
             return False
         if not isinstance(root, StoreRoot):
             return True

@@ -93,8 +93,13 @@ class Storage(ReadVisitor):
         return neighbours >= _NEIGHBOURS or self.infos.distances(op.results[0], last, _NEIGHBOURS) is not None
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
-        """Whether, at the time of a use, the load would find other contents than where it stands."""
-        if any(self._writes_between(load, reader) for reader in use.ops):
+        """Whether, at the time of a use, the load would find other contents than where it stands. What orders programs
+        is not passed.
+        """
+        writers = dict.fromkeys(op for reader in use.ops for op in self._writes_between(load, reader))
+        if writers and not self._is_plain:
+            return True
+        if any(self._places.may_write(writer, load.ptr, in_step=False) for writer in writers):
             return True
         in_step = not use.is_moved
         return any(self._places.may_write(reader, load.ptr, in_step) for reader in use.ops)
