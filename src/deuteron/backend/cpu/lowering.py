@@ -61,7 +61,7 @@ from deuteron.backend.cpu.program_loop import Programs
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
-from deuteron.backend.cpu.rules.reused import new_words
+from deuteron.backend.cpu.rules.reused import begin_launch_words, new_words, table_bytes
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.target import cpu_target
@@ -124,6 +124,9 @@ def lower_module(
     if not asserts:
         find_needed_scans(plan)
     scratch_bytes = assign_buffers(plan)
+    words_offset = scratch_bytes
+    if options.interruptible:
+        scratch_bytes += table_bytes(reuses)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     is_controlled = bool(waiting) or asserts
     busy = EVERY_PROGRAM if is_controlled else busy_programs(plan.function)
@@ -136,6 +139,7 @@ def lower_module(
         has_atomics=bool(nested_ops(plan.function, AtomicOp)),
         streams=streams,
         reuses=reuses,
+        words_offset=words_offset,
         cache_bytes=target.cache_bytes,
         work=work_of(plan.body, plan.function.body.block) if options.interruptible else 0,
         order=FROM_X if is_controlled else busy.first_in(grid_order(plan.function, reuses)),
@@ -241,7 +245,8 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPU) -> 
 @dataclass(frozen=True)
 class Entry:
     """What the external function of a kernel is made for. `work` of a program, if it is interruptible, or 0; `order` in
-    which programs follow one another, `busy` those that do something, along the first dimension of that.
+    which programs follow one another, `busy` those that do something, along the first dimension of that. The tables of
+    `reuses` are in scratch memory, at `words_offset`, if it is interruptible.
     """
 
     symbol: str
@@ -252,6 +257,7 @@ class Entry:
     has_atomics: bool
     streams: Streams
     reuses: list[Reuse]
+    words_offset: int
     cache_bytes: int
     work: int
     order: Order
@@ -278,7 +284,7 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     )
     countdown = watch and begin_countdown(b, watch, entry.uses_tiles, entry.has_atomics)
     named = dict(zip(parameters, values, strict=True))
-    words = new_words(b, entry.reuses, b.sub(end, begin))
+    words = _words(b, entry, b.sub(end, begin), watch, scratch)
     callers = enter_environment(b, architecture)
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
     if entry.uses_tiles:
@@ -296,6 +302,15 @@ def _emit_entry(module: Module, entry: Entry, architecture: str, has_lines: bool
     fence_streams(b, streams)
     leave_environment(b, callers)
     b.ret()
+
+
+def _words(b: Builder, entry: Entry, num_programs: Value, watch: Value | None, scratch: Value) -> Value:
+    """The tables of what programs find packed."""
+    if watch is None or not entry.reuses:
+        return new_words(b, entry.reuses, num_programs)
+    words = b.gep("i8", scratch, const("i64", entry.words_offset))
+    begin_launch_words(b, words, entry.reuses, num_programs, watch)
+    return words
 
 
 def _emit_watched_programs(

@@ -11,6 +11,7 @@ import pytest
 
 import deuteron.language as tl
 from deuteron.backend.cpu import countdown
+from deuteron.backend.cpu.launch.pool_layout import WATCH
 from deuteron.backend.llvm.compile import emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.targets import resolve_cpu
@@ -31,7 +32,7 @@ def run(kernel, args, grid: int, answers=lambda: 0, constexprs=None) -> int:
         return answers()
 
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(look)
-    watch = (ctypes.c_void_p * 1)(ctypes.cast(function, ctypes.c_void_p).value)
+    watch = (ctypes.c_void_p * len(WATCH))(ctypes.cast(function, ctypes.c_void_p).value)
     held = [_held(arg) for arg in args]
     addresses = (ctypes.c_void_p * (len(held) + 1))(*map(ctypes.addressof, held), ctypes.addressof(watch))
     scratch = np.zeros(lowered.scratch_bytes + 64, np.uint8)

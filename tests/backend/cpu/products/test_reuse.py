@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,13 +12,17 @@ from xdsl.dialects import scf
 import deuteron
 import deuteron.language as tl
 from deuteron.backend.cpu import backend, countdown
+from deuteron.backend.cpu.launch.pool_layout import WATCH
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.products import reuse as module
 from deuteron.backend.cpu.plan.products.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.compile import emit_object, optimise
+from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.ir.tt.program import GetProgramIdOp
+from tests.backend.cpu.conftest import lower, tile_ir
 from tests.backend.cpu.products.amx_machine import amx_machine
 
 M, N, K = 128, 96, 208  # of blocks of 32 x 32 x 16: 4 x 3 programs, 13 steps
@@ -68,6 +74,35 @@ def test_programs_in_any_order(rng, monkeypatch, order, type, threads):
     check(rng, order, type)
     check(rng, order, type, fewer=True)  # what one program has not packed the next one packs
     check(rng, order, type, m=100, n=70, k=99)
+
+
+def one_b(a, b, c):
+    """A program has 32 rows, all the same 32 columns, in three steps."""
+    rows, columns, ks = tl.program_id(0) * 32 + tl.arange(0, 32), tl.arange(0, 32), tl.arange(0, 16)
+    acc = tl.zeros((32, 32), tl.float32)
+    for k in range(0, 48, 16):
+        acc = tl.dot(tl.load(a + rows[:, None] * 48 + k + ks), tl.load(b + (k + ks)[:, None] * 32 + columns), acc)
+    tl.store(c + rows[:, None] * 32 + columns, acc)
+
+
+def test_what_the_calls_of_a_launch_before_have_packed_is_found(rng):
+    """As it was then: B is other numbers between two calls, which nobody may do but a test."""
+    arrays = [rng.integers(-4, 5, shape).astype(np.float32) for shape in ((128, 48), (48, 32), (128, 32))]
+    lowered, name = lower(tile_ir(one_b, arrays, {}), interruptible=True), resolve_cpu("native")
+    loaded = load_object(emit_object(optimise(lowered.llir, *name), *name), ["kernel"])
+    held, watch = [ctypes.c_void_p(array.ctypes.data) for array in arrays], (ctypes.c_uint64 * len(WATCH))()
+    addresses = (ctypes.c_void_p * 4)(*map(ctypes.addressof, held), ctypes.addressof(watch))
+    sizes, scratch = (ctypes.c_uint32 * 3)(4, 1, 1), np.zeros(lowered.scratch_bytes + 64, np.uint8)
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_uint64] * 2, ctypes.c_void_p)
+    a, b, c = arrays
+    before = a @ b
+    for begin, end, is_first in ((0, 2, True), (2, 3, False), (3, 4, True)):
+        watch[WATCH.index("has_packed")] = not is_first
+        aligned = -(-scratch.ctypes.data // 64) * 64
+        run(loaded.address("kernel"))(ctypes.addressof(addresses), ctypes.addressof(sizes), begin, end, aligned)
+        assert watch[WATCH.index("has_packed")] == 1
+        b[:] = 1
+    np.testing.assert_array_equal(c, np.concatenate([before[:96], (a @ b)[96:]]))
 
 
 @pytest.mark.parametrize("room", [0, 9_000, 20_000])

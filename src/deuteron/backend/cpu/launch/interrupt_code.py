@@ -38,7 +38,8 @@ def new_watch(c: PoolCode) -> Value:
 def set_watch(c: PoolCode, watch: Value, look: str, job: Value, pool: Value) -> Value:
     """Whoever looks at it does so by the function of that name."""
     alone = c.word(0 if look == "ask" else NEVER_ALONE)
-    for name, value in (("look", Value("ptr", f"@{look}")), ("job", job), ("pool", pool), ("alone", alone)):
+    fields = {"look": Value("ptr", f"@{look}"), "job": job, "pool": pool, "alone": alone, "has_packed": c.word(0)}
+    for name, value in fields.items():
         c.store(value, c.part(watch, WATCH, name), align=WORD)
     return watch
 

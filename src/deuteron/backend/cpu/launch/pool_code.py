@@ -128,8 +128,7 @@ def _define_invite(module: Module) -> None:
 
 def _define_run_chunks(module: Module) -> None:
     """-1 where there is no scratch memory. A chunk is half of a thread's share of what is left: what one thread runs is
-    near in memory, and yet all end at about the same time. A thread alone takes all: what the programs of a chunk find
-    packed is lost after it.
+    near in memory, and yet all end at about the same time. A thread alone takes all.
     """
     given = [("ptr", "pool"), ("ptr", "job"), ("i64", "until"), ("ptr", "watch")]
     c = module.function("run_chunks", "i64", given, kind=PoolCode)

@@ -55,8 +55,9 @@ JOB = _on_lines(
     "balance cursor",
 )
 # `look(watch)`: whether the launch is to end. `alone`:
-# whether atomics of the thread need no lock: 0, ALONE, or, of a helper, NEVER_ALONE.
-WATCH = Record("look job pool alone")
+# whether atomics of the thread need no lock: 0, ALONE, or, of a helper, NEVER_ALONE. `has_packed`: whether the thread's
+# scratch memory has what programs of the launch have packed in it (`rules/reused.py`).
+WATCH = Record("look job pool alone has_packed")
 ALONE, NEVER_ALONE = 1, 2
 LOCKED, LOOKING = 1, 2
 # `time` points to the time that a program takes, which `run_here` writes.

@@ -6,7 +6,9 @@
     step t              where = t < limit ? group of t in the entry : the last group, which no other program reads
                         if t >= packed: pack it there;  if t < limit: packed = t + 1
 
-What is not kept is packed into one group, which stays in the first cache.
+What is not kept is packed into one group, which stays in the first cache. A launch from Python hands out programs in
+chunks, each a call of the kernel's function. A thread finds what it has packed in its chunks before: the tables are in
+its scratch memory, as what they tell of is.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.launch.pool_layout import WATCH
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.rules.key_table import (
     GROUPS,
@@ -53,18 +56,38 @@ class ReusedStep:
         return b.icmp("ult", self.number, self.kept.limit)
 
 
+def table_bytes(reuses: list[Reuse]) -> int:
+    """What all tables take."""
+    return _WORD_BYTES * _num_words(reuses)
+
+
 def new_words(b: Builder, reuses: list[Reuse], num_programs: Value) -> Value:
     """The tables of a call of the kernel's function, in its entry block."""
-    count = sum(reuse.num_words for reuse in reuses)
-    if not count:
+    if not reuses:
         return zero("ptr")
-    words = b.alloca("i64", count, align=_WORD_BYTES)
-    with b.loop(const("i64", 0), const("i64", count), const("i64", 1), hint="word") as loop:
+    words = b.alloca("i64", _num_words(reuses), align=_WORD_BYTES)
+    _begin_words(b, words, reuses, num_programs)
+    return words
+
+
+def begin_launch_words(b: Builder, words: Value, reuses: list[Reuse], num_programs: Value, watch: Value) -> None:
+    """The tables in a thread's scratch memory, unless the launch has called the function before with that."""
+    has_packed = b.gep("i64", watch, const("i64", WATCH.index("has_packed")))
+    with b.if_(b.icmp("eq", b.load("i64", has_packed), const("i64", 0)), "first_call"):
+        _begin_words(b, words, reuses, num_programs)
+        b.store(const("i64", 1), has_packed)
+
+
+def _num_words(reuses: list[Reuse]) -> int:
+    return sum(reuse.num_words for reuse in reuses)
+
+
+def _begin_words(b: Builder, words: Value, reuses: list[Reuse], num_programs: Value) -> None:
+    with b.loop(const("i64", 0), const("i64", _num_words(reuses)), const("i64", 1), hint="word") as loop:
         b.store(const("i64", 0), b.gep("i64", words, loop.index))
     are_several = b.icmp("ugt", num_programs, const("i64", 1))
     for reuse in reuses:
         begin_table(b, table_word(b, words, reuse.word), are_several if reuse.is_eager else const("i1", 0))
-    return words
 
 
 def begin_reuse(ctx: Context, reuse: Reuse, bounds: Sequence[Value], is_wanted: Value | None) -> Kept:
