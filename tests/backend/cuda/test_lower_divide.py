@@ -31,7 +31,25 @@ def by_any_known(x, n, out, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x + i)
     largest = tl.maximum(tl.abs(-(n.to(tl.float32))), tl.sqrt(x))
-    tl.store(out + i, x / tl.where(x > 1, x.to(tl.float16).to(tl.float32) * tl.cos(x), largest - 2.0))
+    tl.store(out + i, x / tl.where(x > 1, x.to(tl.float16).to(tl.float32) * tl.rsqrt(x), largest - 2.0))
+
+
+@deuteron.jit
+def by_scaled_root(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) / (tl.sqrt(tl.load(y + i)) * 1e-30))
+
+
+@deuteron.jit
+def by_small_term(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) / (tl.sqrt(tl.load(y + i)) + 1e-40))
+
+
+@deuteron.jit
+def by_sine(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) / tl.sin(tl.load(y + i)))
 
 
 @deuteron.jit
@@ -65,6 +83,14 @@ def test_roots_of_all_sizes(rng):
         exact = (x.astype(np.float64) / (np.sqrt(y.astype(np.float64)) + 1e-8)).astype(np.float32)
     np.testing.assert_allclose(out, exact, rtol=1e-6, atol=2**-126)
     assert "div.full" not in kernel.asm["ptx"]
+
+
+@pytest.mark.parametrize(("kernel", "y"), [(by_scaled_root, 1e-20), (by_small_term, 0), (by_sine, 1e-40)])
+def test_divisors_that_are_not_normal(kernel, y):
+    """All are 1e-40, whose inverse is none of the floats."""
+    out = aligned(np.zeros(128, np.float32))
+    emulate(kernel, aligned(np.full(128, 1e-10, np.float32)), aligned(np.full(128, y, np.float32)), out, N=128)
+    np.testing.assert_allclose(out, 1e30, rtol=1e-4)
 
 
 FLOATS = np.ones(128, np.float32)

@@ -1,11 +1,13 @@
-"""Quotients of f32 by what is known to be no more than 2**126, or to be at least a number.
+"""Quotients of f32 by what is known to be neither too large nor too small, or to be at least a number.
 
-    x / y                       div.full: y 2**-2 where it is more than 2**126, whose inverse is not normal
-    x / (sqrt(v) + eps)         x rcp(y): it is less than 2**65
+    x / y                       div.full: y 2**-2 where it is more than 2**126, whose inverse is not normal, and y 2**24
+                                where it is not normal itself
+    x / (sqrt(v) + eps)         x rcp(y): it is less than 2**65, and more than 2**-99 if it is not 0
     x / (1 + exp(-z))           x (rcp(y 2**-2) 2**-2), where y 2**-2 is one multiply-add: it is at least 1
 
-The instructions are those of div.full without the comparison, the select and a product, or two, and the quotients are
-the same. Sigmoids of bf16 take 6 instructions of each element for 9.
+The instructions are those of div.full without comparisons, and without what is done where these hold. The quotients
+are the same, but where y is more than 2**126 and what is multiplied with x not normal. Sigmoids of bf16 take 6
+instructions of each element for 9.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from functools import partial
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.greatest_power import greatest_power
+from deuteron.analysis.magnitudes import magnitudes
 from deuteron.analysis.never_negative import is_never_negative
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
@@ -42,8 +44,8 @@ def _inverse(ctx: Context, divisor: SSAValue, y: Operand) -> Operand | None:
     """One over a divisor, if that needs no comparison; of a number ptxas makes none anyway."""
     if constant_value(divisor) is not None:
         return None
-    power = greatest_power(divisor)
-    if power is not None and power <= LARGEST:
+    known = magnitudes(divisor)
+    if known is not None and known.are_normal and known.power <= LARGEST:
         return each(partial(_reciprocal, ctx), y)
     if (term := _large_enough(divisor)) is None:
         return None
