@@ -214,3 +214,20 @@ def test_differences_of_few_bits_are_not_converted(rng, result, width, converts)
     fields = (x.astype(np.int64)[:, None] >> np.array([0, width])).ravel() & (1 << width) - 1
     expected = fields - (np.repeat(y, 2) & (1 << width) - 1)
     np.testing.assert_array_equal(out, expected.astype(np.float32).astype(result))
+
+
+@deuteron.jit
+def unpacked(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    pairs = tl.load(x + i)
+    low, high = (pairs << 4).to(tl.int8) >> 4, pairs >> 4
+    tl.store(out + tl.arange(0, 2 * N), tl.interleave(low, high).to(out.dtype.element_ty))
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_bits_are_put_below_exponents_by_one_instruction(rng, target):
+    """ptxas, which makes one of `and` and `xor`, put one of the constants into a register again for each."""
+    x, out = rng.integers(-128, 128, 512).astype(np.int8), np.zeros(1024, BF16)
+    kernel = emulate(unpacked, x, out, N=512, num_warps=1, target=target)
+    np.testing.assert_array_equal(out, np.stack([(x << 4).astype(np.int8) >> 4, x >> 4], 1).ravel())
+    assert kernel.asm["ptx"].count("lop3.b32") == 512 // 32

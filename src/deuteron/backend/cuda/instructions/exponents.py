@@ -19,12 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from deuteron.backend.cuda.instructions.differences import differences_below_exponents
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.fields import Field, number_of
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, vector_const
 
 WORD_BITS, HALF_BITS, BYTE_BITS = 32, 16, 8
 _ONES = (1 << WORD_BITS) - 1
+_AND_XOR = 0xF0 & 0xCC ^ 0xAA  # the table of a & b ^ c that `lop3` takes
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ class _Exponents:
         else:
             number = self._moved(number, HALF_BITS if number.shift >= HALF_BITS else number.shift, self._format.digits)
             power = self._format.digits - number.shift + number.up
-            masked = self._b.and_(number.word, const("i32", (1 << number.width) - 1 << number.shift))
-            bits = self._b.xor(masked, const("i32", self._exponent(power) ^ _sign(number) << number.shift))
+            mask = (1 << number.width) - 1 << number.shift
+            bits = self._replaced(number.word, mask, self._exponent(power) ^ _sign(number) << number.shift)
         return self._b.fadd(self._b.bitcast(bits, "float"), const("float", _zero(number, power)), flags="")
 
     # -- where the bits are ---
@@ -210,8 +211,14 @@ class _Exponents:
         """What masks leave of each half, below an exponent, the signs inverted."""
         flipped = [self._exponent(power) ^ sign for power, sign in zip(powers, signs, strict=True)]
         mask, ones = (low | high << HALF_BITS for low, high in (masks, flipped))
-        kept = self._b.xor(self._b.and_(bits, const("i32", mask)), const("i32", ones))
-        return self._b.bitcast(kept, vector(self._type, 2))
+        return self._b.bitcast(self._replaced(bits, mask, ones), vector(self._type, 2))
+
+    def _replaced(self, bits: Value, mask: int, ones: int) -> Value:
+        """bits & mask ^ ones. (ptxas makes one instruction of the two as well, of which one constant is in a register,
+        but puts it there again for each; of one that is written as such the register stays.)
+        """
+        text = f"lop3.b32 $0, $1, {mask:#x}, {ones:#x}, {_AND_XOR:#x};"
+        return self._b.assembly(Touches.NOTHING, "i32", text, "=r,r", bits)
 
 
 def _is_in_one_word(number: Field) -> bool:
