@@ -84,7 +84,9 @@ class ThreadPool:
         self._set(parallel=0)
 
     def set_scratch(self, function: int) -> int:
-        """Let another function give threads their scratch memory; the address of the one before."""
+        """Let another function give threads their scratch memory, the same in all of a launch, whose programs find
+        there what others have packed; the address of the one before.
+        """
         before = self._words[POOL.index("scratch")]
         self._set(scratch=function)
         return before
