@@ -12,7 +12,6 @@ reduction  that of its operand; of what is computed of numbers alone, whole rows
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
@@ -218,13 +217,9 @@ def _results_from(use: Use) -> Sequence[SSAValue]:
 
 
 def mma_warps(shape: tuple[int, ...], unit: RegisterMatrixUnit, num_warps: int) -> list[int]:
-    """Warps along batches first, which share nothing that is read, then along M and N, doubled where a warp's part is
-    longer, so that it is as square as the tile allows.
-    """
+    """Warps along M and N, doubled where a warp's part is longer, so that it is as square as the tile allows."""
     warps = [1] * len(shape)
-    for axis, count in enumerate(shape[:-2]):
-        warps[axis] = min(count, num_warps // prod(warps))
-    while prod(warps) < num_warps:
+    while warps[-2] * warps[-1] < num_warps:
         rows, columns = shape[-2] // warps[-2], shape[-1] // warps[-1]
         along_m = (rows >= columns and rows > unit.rows) or columns <= unit.columns
         warps[-2 if along_m else -1] *= 2
