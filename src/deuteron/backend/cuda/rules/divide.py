@@ -6,8 +6,8 @@
     x / (1 + exp(-z))           x (rcp(y 2**-2) 2**-2), where y 2**-2 is one multiply-add: it is at least 1
 
 The instructions are those of div.full without comparisons, and without what is done where these hold. The quotients
-are the same, but where y is more than 2**126 and what is multiplied with x not normal. Sigmoids of bf16 take 6
-instructions of each element for 9.
+are the same, but for the last bits of some by more than 2**126: their inverse is rounded as a subnormal number first.
+x times its sigmoid takes 6 instructions for 9.
 """
 
 from __future__ import annotations
