@@ -235,7 +235,7 @@ def programs_without_loops(rng: random.Random) -> None:
     """That were short the last time, so that many are handed out at once."""
     out = np.zeros(8, np.float32)
     for _ in range(3):
-        early[(100_000,)](out, 3)
+        early[(2_000,)](out, 3)
     assert ended_by(lambda: early[(1_000_000_000,)](out, 5), rng.uniform(0.001, 0.1)) < SOON
 
 
