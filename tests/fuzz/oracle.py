@@ -66,8 +66,8 @@ class Bounds:
         with np.errstate(all="ignore"):
             spread = self.high - self.low
             near = (spread > 0) & np.isfinite(got) & (np.abs(got - wanted) <= SLACK * spread)
-        either_zero = (self.low == 0) & (self.high == 0) & (got == 0) & (np.signbit(self.low) != np.signbit(self.high))
-        return both_nan | near | either_zero
+        either_sign = (self.low == 0) & (self.high == 0) & (got == 0) & (np.signbit(self.low) != np.signbit(self.high))
+        return both_nan | near | either_sign
 
 
 @dataclass

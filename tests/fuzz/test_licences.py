@@ -55,7 +55,7 @@ def test_zeros_of_both_signs_differ(dtype):
     assert "got np.float64(-0.0), expected np.float64(0.0)" in expected.difference([zero, minus_zero])
 
 
-def test_a_product_added_to_minus_zero_is_either_zero():
+def test_a_product_added_to_minus_zero_is_either_sign():
     """Whose terms are -0.0: their sum begins with 0.0, or with what it is added to."""
     source = (
         "@triton.jit\ndef kernel(x, y, z, out):\n    i = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]\n"
@@ -172,3 +172,11 @@ def test_each_row_is_summed_in_an_order_of_its_own():
     case = Case(3, source, (Argument("x", "float32", 8, numbers), Argument("out", "int32", 1, "poison")), (1,), {})
     *_, out = expect(case, lowered(case), runs=30).bounds
     assert not out.is_determined.any()
+
+
+def test_what_a_type_without_nan_has_in_its_place_has_any_sign():
+    source = "@triton.jit\ndef kernel(x, out):\n    tl.store(out, tl.load(x).to(tl.float32).to(tl.float8e4b15))\n"
+    numbers = Argument("x", "float8e5", 1, (0xFF,)), Argument("out", "float8e4b15", 1, "poison")
+    case = Case(3, source, numbers, (1,), {})
+    *_, out = expect(case, lowered(case), runs=30).bounds
+    assert (out.low, out.high) == (-1.75, 1.75)

@@ -99,7 +99,7 @@ class Dots:
         may all be -0.0, or their sum, which begins with 0.0.
         """
         sizes = np.matmul(np.abs(wide[0]), np.abs(wide[1])) + np.abs(wide[2])
-        result = self._noise.either_zero(result, (result == 0) & (wide[2] == 0) & np.signbit(wide[2]))
+        result = self._noise.either_sign(result, (result == 0) & (wide[2] == 0) & np.signbit(wide[2]))
         is_exact = sums_are_exact(wide, sizes, sum_bits)
         if operand_bits is not None and not all(fits(tile, operand_bits) for tile in wide[:2]):
             is_exact = False

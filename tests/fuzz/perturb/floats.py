@@ -15,7 +15,7 @@ from deuteron.interpreter.libdevice import is_exact
 from deuteron.interpreter.values import dtype_of
 from deuteron.ir import casts
 from deuteron.ir.rule_table import Rule
-from deuteron.ir.tt.convert import BitcastOp, ClampFOp
+from deuteron.ir.tt.convert import BitcastOp, ClampFOp, FpToFpOp
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.types import element_type_of, f32, f64, is_float
 from tests.fuzz.exactness import LARGEST, LEAST_NORMAL, MANTISSA, wider
@@ -57,6 +57,7 @@ class Floats:
             ClampFOp: self._clamp,
             casts.FPToSIOp: self._float_to_integer,
             casts.FPToUIOp: self._float_to_integer,
+            FpToFpOp: self._to_float,
             BitcastOp: self._bitcast,
             arith.BitcastOp: self._bitcast,
             ExternElementwiseOp: self._extern,
@@ -181,7 +182,7 @@ class Floats:
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
             differ = (np.asarray(a) == 0) & (np.asarray(b) == 0) & (np.signbit(a) != np.signbit(b))
-            return self._noise.either_zero(result, differ)
+            return self._noise.either_sign(result, differ)
 
         return perturbed
 
@@ -191,7 +192,7 @@ class Floats:
         def perturbed(ctx, op, x, low, high):
             result = rule(ctx, op, x, low, high)
             zeros = (np.asarray(result) == 0) & (np.asarray(x) == 0)
-            result = self._noise.either_zero(result, zeros & ((np.asarray(low) == 0) | (np.asarray(high) == 0)))
+            result = self._noise.either_sign(result, zeros & ((np.asarray(low) == 0) | (np.asarray(high) == 0)))
             return self._noise.anything(result, ~(np.asarray(low) <= np.asarray(high)))
 
         return perturbed
@@ -203,6 +204,15 @@ class Floats:
             wide = np.trunc(np.asarray(src, np.float64))
             low, end = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
             return self._noise.anything(rule(ctx, op, src), ~((wide >= low) & (wide < end)))
+
+        return perturbed
+
+    def _to_float(self, rule: Rule) -> Rule:
+        """A NaN has any sign, and so has what a type without one has in its place."""
+
+        def perturbed(ctx, op, src):
+            result = rule(ctx, op, src)
+            return self._noise.either_sign(result, np.isnan(src) & ~np.isnan(result))
 
         return perturbed
 

@@ -76,8 +76,8 @@ class Noise:
     def coins(self, like: np.ndarray) -> np.ndarray:
         return self.rng.integers(0, 2, np.shape(like))
 
-    def either_zero(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
-        """Zeros of either sign there."""
+    def either_sign(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
+        """What is there has either sign."""
         if not np.any(where):
             return result
         self.licence.taken += 1
