@@ -34,7 +34,7 @@ class Access(NamedTuple):
 
 def load_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> list[Access]:
     """The accesses of a load of a tile in a layout."""
-    mask = info.of(load.mask) if load.mask is not None else None
+    mask = info.of_mask(load.mask)
     size = byte_width_of(pointee_of(load.ptr.type))
     vectors = access_vectors(layout, info.of(load.ptr), mask, size)
     plain = [Access(group[0], {register: index for index, register in enumerate(group)}) for group in vectors]

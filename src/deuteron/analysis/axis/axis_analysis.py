@@ -58,6 +58,10 @@ class AxisInfoAnalysis:
     def of(self, value: SSAValue) -> AxisInfo:
         return self._infos.get(value) or unknown(value)
 
+    def of_mask(self, mask: SSAValue | None) -> AxisInfo | None:
+        """Of what an access may have."""
+        return None if mask is None else self.of(mask)
+
     @cached_property
     def likely(self) -> AxisInfoAnalysis:
         """What is likely, and not known, of the function as it is."""

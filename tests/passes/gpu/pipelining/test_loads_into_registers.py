@@ -9,6 +9,7 @@ import deuteron
 import deuteron.language as tl
 
 X = aligned(np.zeros(1 << 14, np.float32))
+INTEGERS = aligned(np.zeros(1 << 14, np.int32))
 INDEX = aligned(np.zeros(1 << 14, np.int32))
 
 
@@ -166,6 +167,19 @@ def scaled(x, scale, out, n, size, BLOCK: tl.constexpr, CASE: tl.constexpr):
 )
 def test_single_words_at_quotients(case, before, inside):
     assert loads(scaled, X, X, X, 48, 17, BLOCK=512, CASE=case, num_warps=4) == (before, inside)
+
+
+@deuteron.jit
+def paged(table, at, out, n, page, BLOCK: tl.constexpr):
+    for i in range(0, n, BLOCK):
+        r = i + tl.arange(0, BLOCK)
+        places = tl.load(at + r, mask=r < n, other=0)
+        tl.store(out + r, tl.load(table + places // page) * page + places % page, mask=r < n)
+
+
+def test_single_words_at_quotients_without_a_mask():
+    """As in vLLM's mapping of slots; asking for the alignment of a mask that is not there was an InternalError."""
+    assert loads(paged, INTEGERS, INTEGERS, INTEGERS, 48, 17, BLOCK=512, num_warps=4)[1] == 2
 
 
 @deuteron.jit

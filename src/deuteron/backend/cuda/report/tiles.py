@@ -111,7 +111,7 @@ def _limit(op: Operation, info: AxisInfoAnalysis, machine: GPU) -> str | None:
     pointer = op.operands[0]
     if not is_tile(pointer.type):
         return "a scalar"
-    mask = info.of(op.mask) if op.mask is not None else None
+    mask = info.of_mask(op.mask)
     layout, size = layout_of(pointer.type), byte_width_of(pointee_of(pointer.type))
     if isinstance(op, AsyncCopyGlobalToLocalOp):
         return copy_limit(layout, layout_of(op.dst.type), info.of(pointer), mask, size, machine.async_copy_bytes)

@@ -29,7 +29,7 @@ TOKEN = const("i32", 0)
 
 def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTile, mask: Fragment | None = None):
     size, sizes = byte_width_of(pointee_of(op.src.type)), ctx.machine.async_copy_bytes
-    mask_info = ctx.info.of(op.mask) if op.mask is not None else None
+    mask_info = ctx.info.of_mask(op.mask)
     groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size, sizes)
     if groups is None:
         raise CompilationError(

@@ -83,7 +83,7 @@ def vectors(ctx: Context, pointer: Operand, value: SSAValue, mask: SSAValue | No
     """The registers of each access, in the order of their addresses."""
     if not isinstance(pointer, Fragment):
         return [[0]]
-    mask_info = ctx.info.of(mask) if mask is not None else None
+    mask_info = ctx.info.of_mask(mask)
     return access_vectors(pointer.layout, ctx.info.of(value), mask_info, byte_width_of(pointee_of(value.type)))
 
 

@@ -66,7 +66,7 @@ def _loads_gain(store: StoreOp, wanted: LinearLayout, homes: Homes, info: AxisIn
 
 def _accesses(store: StoreOp, layout: LinearLayout, info: AxisInfoAnalysis) -> tuple[int, int]:
     """How many elements each access has, and how many accesses there are."""
-    mask = info.of(store.mask) if store.mask is not None else None
+    mask = info.of_mask(store.mask)
     vectors = access_vectors(layout, info.of(store.ptr), mask, byte_width_of(pointee_of(store.ptr.type)))
     return len(vectors[0]), len(vectors)
 

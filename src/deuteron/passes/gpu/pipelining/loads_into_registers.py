@@ -135,7 +135,7 @@ def bytes_of_accesses(load: LoadOp, info: AxisInfoAnalysis) -> int:
 
 def _accesses(load: LoadOp, info: AxisInfoAnalysis) -> Sequence[Sequence[int]]:
     size = byte_width_of(load.result.type)
-    return access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of(load.mask), size)
+    return access_vectors(layout_of(load.result.type), info.of(load.ptr), info.of_mask(load.mask), size)
 
 
 class _Order:

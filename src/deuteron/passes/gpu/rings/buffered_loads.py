@@ -84,7 +84,7 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     if not load.gives_zeros:
         return "it is not 0 where it is masked off"
     layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
-    mask = info.of(load.mask) if load.mask is not None else None
+    mask = info.of_mask(load.mask)
     accesses = access_vectors(layout, info.of(load.ptr), mask, size)
     copies = copy_vectors(layout, layout_of(one.buffer), info.of(load.ptr), mask, size, copy_bytes)
     if copies is not None and len(copies) == len(accesses):
