@@ -1,6 +1,8 @@
 """A library from its declaration to a program: what is built, what is built anew, and what stays after a failure."""
 
+import errno
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -16,6 +18,7 @@ from library.project import NORMS, STANDARDS, Project, check_warnings, write_pro
 
 from deuteron.backend.llvm.targets import machine
 from deuteron.errors import UsageError
+from deuteron.library import processes
 from deuteron.tools.main import main
 
 CXX = r"""
@@ -246,6 +249,18 @@ if __name__ == "__main__":
 def test_a_process_that_compiles_for_a_build_that_was_killed_says_nothing():
     done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_process_that_cannot_be_started(tmp_path: Path):
+    """It had been said of the output that it cannot be written."""
+
+    class Refused(multiprocessing.context.SpawnContext):
+        class Process(multiprocessing.context.SpawnProcess):
+            def start(self):
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    with pytest.raises(UsageError, match="no process that compiles could be started: Connection refused"):
+        processes._start(Refused(), [], tmp_path)
 
 
 def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, tmp_path: Path):

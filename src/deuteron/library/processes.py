@@ -26,6 +26,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 
+from deuteron.errors import UsageError
 from deuteron.library.variants import Variant
 from deuteron.library.worker import Compiled, Mistake, serve
 
@@ -105,8 +106,11 @@ def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
 def _start(context: multiprocessing.context.BaseContext, share: list[Variant], root: Path) -> _Running:
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=serve, args=(theirs, share, root, dict(os.environ)), daemon=True)
-    with _program_hidden(), _interrupts_held():
-        process.start()
+    try:
+        with _program_hidden(), _interrupts_held():
+            process.start()
+    except OSError as error:
+        raise UsageError(f"no process that compiles could be started: {error.strerror or error}") from None
     theirs.close()
     return _Running(process, ours, deque(share))
 
