@@ -16,8 +16,8 @@ from deuteron.analysis.aliasing.apart import Tiles, take_apart, take_injective
 from deuteron.analysis.aliasing.overlap import Overlap, Overlaps
 from deuteron.analysis.aliasing.points_to import Targets, points_to
 from deuteron.analysis.aliasing.same_offsets import Alike, same_offsets
-from deuteron.analysis.aliasing.written_arguments import written_by
-from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside, effects_of
+from deuteron.analysis.aliasing.written_arguments import touched_arguments
+from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, effects_inside, effects_of, own_effects
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 
 NOT_ALIKE: tuple[Alike | None, Tiles] = (None, frozenset())
@@ -72,12 +72,18 @@ class Places:
         return not take_apart(targets, self._targets(second), alike is not None, alike or frozenset(), tiles)
 
     def may_write(self, op: Operation, pointer: SSAValue, in_step: bool) -> bool:
-        """Whether the op, or one inside it, may write where the pointer points, but for the element that is touched
-        with it.
-        """
+        """Whether the op itself may write where the pointer points, but for the element that is touched with it."""
         if isinstance(op, StoreOp):
             return self.may_overlap(op.ptr, pointer, in_step)
-        return not take_apart(written_by(op), self._targets(pointer))
+        return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer))
+
+    def may_change(self, writer: Operation, load: LoadOp) -> bool:
+        """Whether what is loaded may be something else after the writer. Two arguments with the same offsets are not
+        taken to be apart: a launch may give one array for both, to compute in place.
+        """
+        if not isinstance(writer, StoreOp) or same_offsets(writer.ptr, load.ptr) is not None:
+            return True
+        return self.may_overlap(writer.ptr, load.ptr, in_step=False)
 
     def _alike(self, first: SSAValue, second: SSAValue) -> tuple[Alike | None, Tiles]:
         """What has to be equal for both to be at the same elements, each of them once, for which tiles."""

@@ -78,7 +78,7 @@ class Fuser:
         loads after stores of the same array.
         """
         stores = [other for other in nest.roots if isinstance(other, StoreRoot)]
-        if any(self._places.may_overlap(s.op.ptr, load.ptr, in_step=False) for s in stores for load, _ in reads.loads):
+        if any(self._places.may_change(store.op, load) for store in stores for load, _ in reads.loads):
             return False
         if not isinstance(root, StoreRoot):
             return True

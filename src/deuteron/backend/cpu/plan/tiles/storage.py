@@ -99,7 +99,7 @@ class Storage(ReadVisitor):
         writers = dict.fromkeys(op for reader in use.ops for op in self._writes_between(load, reader))
         if writers and not self._is_plain:
             return True
-        if any(self._places.may_write(writer, load.ptr, in_step=False) for writer in writers):
+        if any(self._places.may_change(writer, load) for writer in writers):
             return True
         in_step = not use.is_moved
         return any(self._places.may_write(reader, load.ptr, in_step) for reader in use.ops)
