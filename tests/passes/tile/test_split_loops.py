@@ -60,6 +60,10 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = keys[None, :] < step.to(tl.int64) * 64
         elif CASE == "tail":
             seen = inside[None, :]
+        elif CASE == "up to the end":
+            seen = keys[None, :] < end
+        elif CASE == "before the end":
+            seen = keys[None, :] < end - 5
         elif CASE == "later":
             seen = rows[:, None] <= keys[None, :]
         elif CASE == "up to a sum":
@@ -108,6 +112,8 @@ SPLIT = {
     "anywhere": [0, 1],
     "later": [1, 0],
     "tail": [0, 1],
+    "up to the end": [0, 1],
+    "before the end": [0, 1],
     "window": [1, 0, 1],
     "any window": [1, 0, 1],
     "without end": [0, 1],
@@ -131,10 +137,20 @@ def test_what_is_left_alone(case):
     assert loops(before) == loops(after)
 
 
-@pytest.mark.parametrize(("case", "most"), [("causal", 2), ("tail", None), ("later", None), ("any window", None)])
-def test_how_many_iterations_the_last_loop_has_at_most(case, most):
+MOST = {"causal": 2, "up to the end": 1, "before the end": 2, **dict.fromkeys(("tail", "later", "any window"))}
+
+
+@pytest.mark.parametrize("case", MOST)
+def test_how_many_iterations_the_last_loop_has_at_most(case):
     last = [op for op in modules(case)[1].walk() if isinstance(op, scf.ForOp)][-1]
-    assert TilePolynomials().most_iterations(last) == most
+    assert TilePolynomials().most_iterations(last) == MOST[case]
+
+
+@pytest.mark.parametrize("case", ["up to the end", "before the end", "tail", "anywhere", "window"])
+@pytest.mark.parametrize("end", [2**31 - 1, 2**31 - 6, 2**31 - 7, 2**31 - 16, 2**31 - 17, 2**31 - 40])
+def test_ends_near_the_largest_number(case, end):
+    """An iteration or two after the middle are beyond it."""
+    check_same_bits(case, 2**31 - 70, end, 100, 0)
 
 
 @pytest.mark.parametrize("case", SPLIT)
@@ -150,6 +166,11 @@ def test_how_many_iterations_the_last_loop_has_at_most(case, most):
     st.sampled_from([2**31 - 1, 2**31 - 30, -(2**31), -(2**31) + 20, 0, 16, 50]),
 )
 def test_the_same_bits(case, begin, end, n, step):
+    check_same_bits(case, begin, end, n, step)
+
+
+def check_same_bits(case, begin, end, n, step):
+    """Split and as they are."""
     generator = np.random.default_rng(begin + 40)
     q, k = (aligned(generator.standard_normal((160, 16)).astype(np.float16)) for _ in range(2))
     results = []

@@ -25,11 +25,11 @@ from deuteron.analysis.axis.axis_info import MIN_BITS
 from deuteron.analysis.axis.natural import is_natural, minimum_of
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import constant_value
-from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.reached import reached
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
-from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_integer, is_pointer, is_tile, shape_of
 
 # Of a product, and of one of its terms: addresses have a tenth of that; what is squared 14 times would have 16,384.
 MOST_TERMS, MOST_FACTORS = 1024, 32
@@ -76,17 +76,23 @@ class TilePolynomials:
         return end - begin if begin is not None and end is not None else None
 
     def most_iterations(self, loop: scf.ForOp) -> int | None:
-        """How many a loop has at most, if it ends so far from its begin or before: 2 of range(n, min(n + 8, m), 4).
+        """How many a loop over i32 has at most, if it ends so far from its begin or before: 2 of
+        range(n, min(n + 8, m), 4).
 
-        Where the sum overflows it has fewer.
+        Where the sum overflows it has fewer. The least of both may be computed in 64 bits, in which it does not.
         """
-        distances = [self._distance(loop.lb, end) for end in minimum_of(loop.ub)] if _step(loop) > 0 else []
+        if loop.lb.type != i32 or _step(loop) <= 0:
+            return None
+        ends = [*minimum_of(loop.ub), *_wide_minimum_of(loop.ub)]
+        distances = [self._distance(loop.lb, end) for end in ends]
         return min((-(-distance // _step(loop)) for distance in distances if distance is not None), default=None)
 
     def _distance(self, begin: SSAValue, end: SSAValue) -> int | None:
         """From one number to another, which is not below it; None: it is not known, or not of these numbers alone."""
+        if end.type != i32:
+            return _added_to(begin, end)
         distance = (self.of(end) - self.of(begin)).number if self.of(begin) is not None else None
-        if distance is None or not 0 <= distance < 1 << bit_width_of(begin.type) - 1:
+        if distance is None or not 0 <= distance < 1 << 31:
             return None
         return None if any(self.loops_counted_in(value) for value in (begin, end)) else distance
 
@@ -268,6 +274,28 @@ def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
 
 
 Rule = Callable[[TilePolynomials, Operation], Polynomial | None]
+
+
+def _wide_minimum_of(end: SSAValue) -> list[SSAValue]:
+    """The i64 of which an i32 is the least, if that is none below all i32, which is another number when it is cut."""
+    wide = minimum_of(end.owner.operands[0]) if isinstance(end.owner, TruncIOp) else []
+    return wide if all(_i32_of(one) is not None for one in wide) else []
+
+
+def _i32_of(wide: SSAValue) -> tuple[SSAValue, int] | None:
+    """The i32 and the natural number whose sum in 64 bits a value is."""
+    op, number = wide.owner, 0
+    if isinstance(op, arith.AddiOp) and constant_value(op.rhs) is not None:
+        op, number = op.lhs.owner, int(constant_value(op.rhs))
+    return (op.input, number) if number >= 0 and isinstance(op, ExtSIOp) and op.input.type == i32 else None
+
+
+def _added_to(begin: SSAValue, end: SSAValue) -> int | None:
+    """What is added in 64 bits to one number to have another; None where that is not all."""
+    found = _i32_of(end)
+    return found[1] if found is not None and found[0] is begin else None
+
+
 RULES: Mapping[type[Operation], Rule] = {
     arith.AddiOp: _binary(Polynomial.__add__),
     arith.SubiOp: _binary(Polynomial.__sub__),

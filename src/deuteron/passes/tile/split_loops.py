@@ -184,22 +184,26 @@ class _Split:
         replace(loop, carried)
 
     def _end_of_rest(self, rest: SSAValue) -> SSAValue:
-        """The end of the loop; where it is certainly a few iterations after the middle, the least of both."""
-        counts = [self._most_after(bound) for bound in self._middle.upper]
-        if self._middle.naturals or None in counts or max(counts) * self._step > MOST_ADDED:
+        """The end of the loop; where it is certainly a few iterations after the middle, the least of both. That of an
+        exact index is a number that the kernel computes itself, also if it overflows; others are summed in 64 bits.
+        """
+        middle, b = self._middle, self._b
+        numbers = [self._most_after(bound) for bound in middle.upper]
+        if middle.lower or middle.naturals or None in numbers:
             return self._loop.ub
-        b = self._b
-        last = b.value(arith.AddiOp(rest, b.constant(max(counts) * self._step, i32)))
-        return b.value(arith.MinSIOp(last, self._loop.ub))
+        if len(numbers) == 1 and self._exact_index(middle.upper[0]) is not None:
+            return b.value(arith.MinSIOp(b.value(arith.AddiOp(rest, b.constant(numbers[0], i32))), self._loop.ub))
+        wide, end = (b.value(ExtSIOp(value, i64)) for value in (rest, self._loop.ub))
+        last = b.value(arith.AddiOp(wide, b.constant(max(numbers), i64)))
+        return b.value(TruncIOp(b.value(arith.MinSIOp(last, end)), i32))
 
     def _most_after(self, bound: Polynomial) -> int | None:
-        """How many iterations are not below a bound, at most; None: that is not known."""
+        """How far the loop goes on at most from the first index that is not below a bound; None: that is not known."""
         first, ends = self._exact_index(bound), minimum_of(self._loop.ub)
         if first is None:
             first, ends = bound, [end for end in ends if self._is_no_more_than_its_sum(end)]
-        distances = [(end, (self._known.of(end) - first).number) for end in ends]
-        known = [one for end, one in distances if one is not None and not self._known.loops_counted_in(end)]
-        return min((max(-(-one // self._step), 1) for one in known), default=None)
+        numbers = [(self._known.of(end) - first).number for end in ends if not self._known.loops_counted_in(end)]
+        return min((one for one in numbers if one is not None and 0 < one <= MOST_ADDED), default=None)
 
     def _is_no_more_than_its_sum(self, end: SSAValue) -> bool:
         """Whether it is less where it overflows, which a sum that is negative is not."""
