@@ -1,8 +1,6 @@
 """A library from its declaration to a program: what is built, what is built anew, and what stays after a failure."""
 
-import errno
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -18,7 +16,6 @@ from library.project import NORMS, STANDARDS, Project, check_warnings, write_pro
 
 from deuteron.backend.llvm.targets import machine
 from deuteron.errors import UsageError
-from deuteron.library import processes
 from deuteron.tools.main import main
 
 CXX = r"""
@@ -232,35 +229,6 @@ def test_a_name_that_is_no_utf8(project: Project, tmp_path: Path):
     assert result.exit_code == 0, result.output
     assert os.fsencode(tmp_path / source) in depfile.read_bytes()
     assert invoke(project, "-f", str(declaring), "--check").exit_code == 0
-
-
-SERVED = """
-import multiprocessing, sys
-from pathlib import Path
-from deuteron.library import worker
-if __name__ == "__main__":
-    read, written = multiprocessing.Pipe(duplex=False)
-    read.close()
-    worker.outcome_of = lambda variant, root: variant
-    worker.serve(written, [1, 2], Path.cwd(), {})
-"""
-
-
-def test_a_process_that_compiles_for_a_build_that_was_killed_says_nothing():
-    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_process_that_cannot_be_started(tmp_path: Path):
-    """It had been said of the output that it cannot be written."""
-
-    class Refused(multiprocessing.context.SpawnContext):
-        class Process(multiprocessing.context.SpawnProcess):
-            def start(self):
-                raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-
-    with pytest.raises(UsageError, match="no process that compiles could be started: Connection refused"):
-        processes._start(Refused(), [], tmp_path)
 
 
 def test_a_temporary_folder_with_a_name_too_long_for_a_socket(project: Project, tmp_path: Path):

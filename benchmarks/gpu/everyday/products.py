@@ -27,9 +27,10 @@ INT4_TILES = {
     16: ((16, 64, 128, 4, 4), (16, 128, 64, 4, 4), (16, 64, 128, 4, 8), (16, 128, 128, 4, 6)),
     4096: ((128, 128, 64, 8, 3), (128, 128, 64, 4, 4), (256, 128, 64, 8, 3)),
 }
-# Of 8 bits, without computing: more stages fit. Weights of 64 rows take a quarter longer with five.
-MORE_SCALED = {64: ((64, 64, 128, 4, 5),)}
 SMALL_TILES = ((16, 32, 32, 4, 2),)
+# Steps of at least 128 along k: what wgmma reads of elements of 8 bits is 128 bytes wide.
+SCALED_TILES = {rows: tuple((m, n, max(k, 128), *rest) for m, n, k, *rest in tiles) for rows, tiles in TILES.items()}
+SCALED_TILES[64] += ((64, 64, 128, 4, 5),)  # weights, which are computed, take a quarter longer with five stages
 INT4_GROUP, SMALL_GROUP = 128, 32
 
 
@@ -186,14 +187,8 @@ def _scaled(name: str, element: str, shape: tuple[int, int, int]) -> Case:
         return Problem(arrays, (Output(out, expected),), _scaled_vendor(*arrays[:-1]))
 
     arrays = (f"*{element}",) * 2 + ("*fp32", "*fp32", "*bf16")
-    configs = _tiles(_doubled(TILES), m, IS_INTEGER=element == "i8")
+    configs = _tiles(SCALED_TILES, m, IS_INTEGER=element == "i8")
     return _case(f"scaled {name}", "scaled", arrays, shape, configs, make, n * k + m * k + 2 * m * n, element)
-
-
-def _doubled(tiles: dict[int, Any]) -> dict[int, Any]:
-    """Steps of at least 128 along k: what wgmma reads of elements of 8 bits is 128 bytes wide."""
-    doubled = {rows: tuple((m, n, max(k, 128), *rest) for m, n, k, *rest in some) for rows, some in tiles.items()}
-    return {rows: (*some, *MORE_SCALED.get(rows, ())) for rows, some in doubled.items()}
 
 
 def _scaled_vendor(a: Any, w: Any, a_scales: Any, w_scales: Any) -> Vendor:

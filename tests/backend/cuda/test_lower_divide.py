@@ -15,9 +15,29 @@ def sigmoid(x, out, N: tl.constexpr):
 
 
 @deuteron.jit
-def by_root(x, y, out, N: tl.constexpr):
+def by(x, y, out, DIVISOR: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
-    tl.store(out + i, tl.load(x + i) / (tl.sqrt(tl.load(y + i)) + 1e-8))
+    tl.store(out + i, tl.load(x + i) / DIVISOR(tl.load(y + i)))
+
+
+@deuteron.jit
+def root(y):
+    return tl.sqrt(y) + 1e-8
+
+
+@deuteron.jit
+def scaled_root(y):
+    return tl.sqrt(y) * 1e-30
+
+
+@deuteron.jit
+def root_with_small_term(y):
+    return tl.sqrt(y) + 1e-40
+
+
+@deuteron.jit
+def sine(y):
+    return tl.sin(y)
 
 
 @deuteron.jit
@@ -32,24 +52,6 @@ def by_any_known(x, n, out, N: tl.constexpr):
     x = tl.load(x + i)
     largest = tl.maximum(tl.abs(-(n.to(tl.float32))), tl.sqrt(x))
     tl.store(out + i, x / tl.where(x > 1, x.to(tl.float16).to(tl.float32) * tl.rsqrt(x), largest - 2.0))
-
-
-@deuteron.jit
-def by_scaled_root(x, y, out, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, tl.load(x + i) / (tl.sqrt(tl.load(y + i)) * 1e-30))
-
-
-@deuteron.jit
-def by_small_term(x, y, out, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, tl.load(x + i) / (tl.sqrt(tl.load(y + i)) + 1e-40))
-
-
-@deuteron.jit
-def by_sine(x, y, out, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, tl.load(x + i) / tl.sin(tl.load(y + i)))
 
 
 @deuteron.jit
@@ -78,18 +80,19 @@ def test_roots_of_all_sizes(rng):
     y = 10.0 ** rng.uniform(-37, 38, 512).astype(np.float32)
     y[:3] = 0, np.inf, np.finfo(np.float32).max
     out = aligned(np.zeros_like(x))
-    kernel = emulate(by_root, aligned(x), aligned(y), out, N=512)
+    kernel = emulate(by, aligned(x), aligned(y), out, DIVISOR=root, N=512)
     with np.errstate(over="ignore"):
         exact = (x.astype(np.float64) / (np.sqrt(y.astype(np.float64)) + 1e-8)).astype(np.float32)
     np.testing.assert_allclose(out, exact, rtol=1e-6, atol=2**-126)
     assert "div.full" not in kernel.asm["ptx"]
 
 
-@pytest.mark.parametrize(("kernel", "y"), [(by_scaled_root, 1e-20), (by_small_term, 0), (by_sine, 1e-40)])
-def test_divisors_that_are_not_normal(kernel, y):
+@pytest.mark.parametrize(("divisor", "y"), [(scaled_root, 1e-20), (root_with_small_term, 0), (sine, 1e-40)])
+def test_divisors_that_are_not_normal(divisor, y):
     """All are 1e-40, whose inverse is none of the floats."""
     out = aligned(np.zeros(128, np.float32))
-    emulate(kernel, aligned(np.full(128, 1e-10, np.float32)), aligned(np.full(128, y, np.float32)), out, N=128)
+    x, y = (aligned(np.full(128, number, np.float32)) for number in (1e-10, y))
+    emulate(by, x, y, out, DIVISOR=divisor, N=128)
     np.testing.assert_allclose(out, 1e30, rtol=1e-4)
 
 

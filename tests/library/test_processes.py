@@ -1,0 +1,40 @@
+"""Processes that compile for a build: one that cannot be started, one whose build was killed."""
+
+import errno
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deuteron.errors import UsageError
+from deuteron.library import processes
+
+SERVED = """
+import multiprocessing, sys
+from pathlib import Path
+from deuteron.library import worker
+if __name__ == "__main__":
+    read, written = multiprocessing.Pipe(duplex=False)
+    read.close()
+    worker.outcome_of = lambda variant, root: variant
+    worker.serve(written, [1, 2], Path.cwd(), {})
+"""
+
+
+def test_a_process_that_compiles_for_a_build_that_was_killed_says_nothing():
+    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_process_that_cannot_be_started(tmp_path: Path):
+    """It had been said of the output that it cannot be written."""
+
+    class Refused(multiprocessing.context.SpawnContext):
+        class Process(multiprocessing.context.SpawnProcess):
+            def start(self):
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    with pytest.raises(UsageError, match="no process that compiles could be started: Connection refused"):
+        processes._start(Refused(), [], tmp_path)
