@@ -7,6 +7,7 @@ order_programs.py    programs with more to do first
 count_moves.py       tiles that loops advance, carried as a number
 batch_loads.py       loads in front of what waits for the first of them
 reread_backwards.py  rows that are read again, from their end
+scale_extrema.py     the largest of what is scaled
 version_loops.py     loops that may run a few times, as they are beside what becomes of them
 operands/            what dots are given
 layouts/             which thread has which element
@@ -53,6 +54,7 @@ from deuteron.passes.gpu.pipelining.alternate_registers import AlternateRegister
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.reread_backwards import RereadBackwards
+from deuteron.passes.gpu.scale_extrema import ScaleExtrema
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
@@ -142,6 +144,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         RoundDotOperands(config),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
         SliceTiles(),
+        # After dots of other iterations, which move over straight code only. Before memory: what branches may exchange.
+        ScaleExtrema(),
         # After slices, in which a thread has parts of fewer rows. Before memory: results are converted.
         ScatterReductions(),
         # After slices, in which a thread has fewer elements. Before memory: elements are converted.
