@@ -23,7 +23,8 @@ def cases(is_small: bool = False) -> Iterator[Case]:
         shape = (1, 2, length, dim) if is_small else (4 if length == 4096 else 1, 32, length, dim)
         tiles = (32, 16, 4, 2), (32, 32, 4, 2)
         if not is_small:
-            tiles = ((128, 64, 4, 3), (64, 64, 4, 3)) if dim == 64 else ((128, 64, 8, 3), (128, 128, 8, 2))
+            narrow = (128, 64, 4, 3), (64, 64, 4, 3), (64, 64, 4, 2)
+            tiles = narrow if dim == 64 else ((128, 64, 8, 3), (128, 128, 8, 2))
         yield _causal("one loop", "causal_in_one_loop", shape, tiles)
         yield _causal("two loops", "causal_in_two_loops", shape, tiles)
     tiles = ((16, 32, 4, 2),) if is_small else ((128, 64, 8, 3), (128, 128, 8, 2))
