@@ -71,6 +71,13 @@ class Assembler:
         return Cubin(b"", Resources(32 if fitted else 34, spill_stores=self.spilled if fitted else 0), ())
 
 
+def test_one_that_says_how_many_blocks_are_enough_keeps_its_registers(monkeypatch):
+    monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(0))
+    said = PTX.replace(".reqntid 512\n", ".reqntid 512\n.minnctapersm 1\n")
+    assert assemble_to_fit(said, HOPPER, 0, True).resources.registers == 34
+    assert len(assembler.texts) == 1
+
+
 @pytest.mark.parametrize(("spilled", "registers"), [(0, 32), (8, 34)])
 def test_kept_unless_it_spills(monkeypatch, spilled, registers):
     monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(spilled))

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from deuteron.analysis.aliasing.apart import pairs_apart
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis.ranges import MOST_PROGRAMS, noted_programs
+from deuteron.analysis.repeated_reads import reads_rows_again
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.cuda.instructions.isa import PTX
 from deuteron.backend.cuda.launch.tensor_maps import tensor_maps_of
@@ -34,6 +35,7 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.options import CUDAOptions
+from deuteron.passes.gpu.rings.buffered_loads import has_dots
 
 _MAP_TYPE = f'ptr byval([{SIZE} x i8]) align {ALIGNMENT} "nvvm.grid_constant"'
 
@@ -70,7 +72,7 @@ def lower_module(
         raise CompilationError(message, *from_attribute(next(iter(map_of)).location))
     parameters = [*parameters_of(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
     isa = PTX(config.machine, config.num_ctas, exponentials_flush=options.enable_reflect_ftz)
-    attributes = _attributes(config.machine, num_warps, specialized, options)
+    attributes = _attributes(func, config.machine, num_warps, specialized, options)
     b = llvm.function(symbol, "void", parameters, isa.kernel_convention, attributes)
     ctx = CUDAContext(
         module=llvm,
@@ -92,11 +94,17 @@ def _most_programs(func: FuncOp) -> int | None:
     return noted if noted < MOST_PROGRAMS else None
 
 
-def _attributes(machine: GPU, num_warps: int, specialized: Sequence[WarpSpecializeOp], options: CUDAOptions) -> str:
-    """Where warps give registers to others, ptxas has to know how many they begin with (C7508)."""
+def _attributes(
+    func: FuncOp, machine: GPU, num_warps: int, specialized: Sequence[WarpSpecializeOp], options: CUDAOptions
+) -> str:
+    """Where warps give registers to others, ptxas has to know how many they begin with (C7508). Where programs read
+    their rows again and again, one on a multiprocessor is enough: those of more would not stay in the L2.
+    """
     gives_registers = any(op.registers for op in specialized)
     limit = options.maxnreg and machine.registers.allowed(options.maxnreg)
     limit = registers_at_launch(machine, num_warps, limit) if gives_registers else limit
     maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
+    is_enough = not limit and not has_dots(func) and reads_rows_again(func)
+    enough = ' "nvvm.minctasm"="1"' if is_enough else ""
     cluster = f' "nvvm.cluster_dim"="{options.num_ctas},1,1"' if options.num_ctas > 1 else ""
-    return f'nounwind null_pointer_is_valid "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{cluster}'
+    return f'nounwind null_pointer_is_valid "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{enough}{cluster}'

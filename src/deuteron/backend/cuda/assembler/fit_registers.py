@@ -16,7 +16,8 @@ ptxas takes the registers that suit its schedule and knows of no threshold. What
 loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Sometimes it spills where it had registers left;
 told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). A kernel with dots on tensor cores
 gives up registers for half as many CTAs again, and spills nothing for them, and so does one of 16 warps. One that says
-itself how many registers it takes stays as it is, and so does one whose dots need more than it would have.
+itself how many registers it takes, or how many CTAs are enough, stays as it is, and so does one whose dots need more
+than it would have.
 
 A kernel whose function has a stack is slow though the function is never called, as the reduction of large angles: with
 240 bytes it took four times as long on an H200, in 16,384 CTAs; with 8, where a thread had 32 registers, one took six
@@ -68,6 +69,7 @@ SURE_TO_SPILL = 2
 MORE = 8
 _THREADS = re.compile(r"^\.reqntid (\d+)\n", re.MULTILINE)
 _SAID = re.compile(r"\bsetmaxnreg|^\.maxnreg", re.MULTILINE)
+_ENOUGH = ".minnctapersm"
 _DOTS = re.compile(r"\bmma")
 _CALL = re.compile(r"\bcall\.uni\b")
 _INSTRUCTION = re.compile(r"^\t[^.\n].*;$", re.MULTILINE)
@@ -86,7 +88,7 @@ def assemble_to_fit(
     `process`: one that was started for this architecture; if it does not suit, others follow.
     """
     machine, threads = architecture.machine, _THREADS.search(ptx)
-    if threads is None or ("maxnreg" in ptx and _SAID.search(ptx)):
+    if threads is None or _ENOUGH in ptx or ("maxnreg" in ptx and _SAID.search(ptx)):
         return assemble(ptx, architecture.name, fp_fusion, process)
     most = _most_registers(machine, int(threads[1]))
     if live_registers(ptx) > SURE_TO_SPILL * most:
