@@ -74,6 +74,27 @@ def default_blocked(
     order = list(order) if order is not None else list(reversed(range(len(shape))))
     size_per_thread = [1] * len(shape)
     size_per_thread[order[0]] = min(vector, shape[order[0]])
+    return _blocks_of(shape, size_per_thread, num_warps, order, warp_size, avoided)
+
+
+def in_threads(
+    shape: Sequence[int], num_warps: int, axes: Collection[int], order: Sequence[int], warp_size: int = 32
+) -> LinearLayout:
+    """A blocked layout whose threads have all elements along some axes: of the others each has one, if they are as
+    many; lanes and warps as in `default_blocked`.
+    """
+    size_per_thread = [extent if axis in axes else 1 for axis, extent in enumerate(shape)]
+    return _blocks_of(shape, size_per_thread, num_warps, order, warp_size)
+
+
+def _blocks_of(
+    shape: Sequence[int],
+    size_per_thread: Sequence[int],
+    num_warps: int,
+    order: Sequence[int],
+    warp_size: int,
+    avoided: Sequence[Collection[int]] = (),
+) -> LinearLayout:
     remaining = [extent // size for extent, size in zip(shape, size_per_thread, strict=True)]
     threads = _deal(warp_size, remaining, order)
     remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]

@@ -13,7 +13,8 @@ What is widened only for other layouts is converted before it is widened, half o
 
 Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py), and
 stores in that in which they find what they store (stores_in_place.py); what is scanned is loaded in columns
-(scanned_loads.py), single elements as what is computed of them is stored (gathered_loads.py).
+(scanned_loads.py), small matrices whole (reduced_loads.py), single elements as what is computed of them is stored
+(gathered_loads.py).
 It does not look for cheaper places for conversions; later passes do.
 """
 
@@ -45,6 +46,7 @@ from deuteron.passes.gpu.dot_instructions import remark_dots
 from deuteron.passes.gpu.layouts.gathered_loads import gathered_loads
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
 from deuteron.passes.gpu.layouts.loads_in_place import loads_in_place
+from deuteron.passes.gpu.layouts.reduced_loads import reduced_loads
 from deuteron.passes.gpu.layouts.scanned_loads import scanned_loads
 from deuteron.passes.gpu.layouts.stores_in_place import stores_in_place
 
@@ -183,9 +185,9 @@ def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
     Loads twice: what is computed with a load that moves may be wanted where it moved to.
     """
     info = AxisInfoAnalysis(func)
-    placed: dict[Operation, LinearLayout | None] = gathered_loads(func, info, config) | scanned_loads(
-        func, info, config
-    )
+    placed: dict[Operation, LinearLayout | None] = {}
+    for choose in (gathered_loads, reduced_loads, scanned_loads):
+        placed |= choose(func, info, config)
     homes = Homes(func, info, config, placed)
     stores = stores_in_place(func, homes, info)
     if stores:
