@@ -38,3 +38,10 @@ def test_a_process_that_cannot_be_started(tmp_path: Path):
 
     with pytest.raises(UsageError, match="no process that compiles could be started: Connection refused"):
         processes._start(Refused(), [], tmp_path)
+
+
+@pytest.mark.parametrize("executable", ["/root-only/python", "", None])
+def test_processes_are_forked_where_python_cannot_be_started(executable: str | None, monkeypatch: pytest.MonkeyPatch):
+    """Of an embedded Python, or a user who may not execute its file: no process that compiles could be started."""
+    monkeypatch.setattr(sys, "executable", executable)
+    assert processes._context().get_start_method() == "fork"

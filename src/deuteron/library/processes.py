@@ -69,9 +69,10 @@ class _Running:
 def _context() -> multiprocessing.context.BaseContext:
     """Processes that come of one which has imported the compiler; where there are none such, new ones.
 
-    A program that is frozen is its own `sys.executable`, and would be started again by either.
+    Either starts `sys.executable`. A program that is frozen would be started again, and one that Python is embedded in,
+    or whose user may not execute Python's file, has none: they are forked.
     """
-    if getattr(sys, "frozen", False):
+    if getattr(sys, "frozen", False) or not os.access(sys.executable or "", os.X_OK):
         return multiprocessing.get_context("fork")
     multiprocessing.resource_tracker.ensure_running()  # which they start otherwise, and which lets Ctrl-C through again
     if "forkserver" not in multiprocessing.get_all_start_methods() or not _has_place_for_socket():
