@@ -341,7 +341,7 @@ def test_more_ops_than_a_kernel_may_have(check_error, monkeypatch):
         """
         @jit
         def kernel(n):
-            for i in tl.static_range(100000):
+            for i in tl.static_range(10000):
                 n = n * 3 + i
         """,
         """
@@ -366,7 +366,7 @@ def test_more_items_than_a_loop_may_go_over(check_error, over, count):
                 n = n * 3 + i
         """,
         f"""
-        k.py:4:{column}: error: range(0, {count}) has more than 200000 items, too many to go over one by one while a kernel is compiled. Use tl.range for loops that run often.
+        k.py:4:{column}: error: range(0, {count}) has more than 64000 items, too many to go over one by one while a kernel is compiled. Use tl.range for loops that run often.
             for i in {over}:
         {" " * (column - 1)}^{"~" * (length - 1)}
         """,
