@@ -37,6 +37,10 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
         for start in range(0, end, 16):
             acc = tl.dot(tl.dot(q, q.T).to(tl.float16), q, acc) + start
         begin, end = end, n
+    if CASE == "around a number":
+        begin, end = step - 64, step + 32
+    if CASE == "later than a number":
+        begin, end = step, tl.minimum(step + 100, n)
     last = 0
     if CASE == "up to where a loop ended":
         for _ in range(0, tl.maximum(n, 0) * 64, 64):
@@ -74,6 +78,10 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = keys[None, :] < last
         elif CASE == "around sums":
             seen = (keys[None, :] + step > rows[:, None]) & (rows[:, None] + step > keys[None, :])
+        elif CASE == "around a number":
+            seen = (rows[:, None] + step >= keys[None, :]) & (rows[:, None] + step - keys[None, :] < 40)
+        elif CASE == "later than a number":
+            seen = keys[None, :] >= step + 64 - tl.arange(0, 32)[:, None]
         elif CASE == "scaled":
             seen = rows[:, None] >= 2 * keys[None, :]
         elif CASE == "either":
@@ -121,6 +129,8 @@ SPLIT = {
     "from a sum": [1, 0],
     "around sums": [1, 0, 1],
     "up to where a loop ended": [0, 0, 1],
+    "around a number": [1, 0, 1],
+    "later than a number": [1, 0],
 }
 LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "far apart", "rows", "other"]
 

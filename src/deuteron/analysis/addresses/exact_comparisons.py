@@ -4,8 +4,8 @@
 
 Polynomials are numbers without an end; what a kernel compares has 32 bits. Where a comparison of the polynomials holds,
 of the greater side nothing is larger than its largest element, and nothing smaller of the less side than its smallest:
-if these two fit, both sides are what they are taken for. Of loops whose iterations are counted in them the bounds have
-to fit, and the end is not to be before the begin.
+if these two fit, both sides are what they are taken for. Of the loop that they are in the bounds have to fit as well,
+and of loops whose iterations are counted in them, whose end is not to be before the begin.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def needed(known: TilePolynomials, op: CmpIOp, loop: scf.ForOp) -> list[Polynomi
         choices.append([] if least is None else _least_in_loop(known, least + room, loop))
     if not all(choices):
         return None
-    choices += [[one] for value in (*op.operands, loop.lb, loop.ub) for one in _exact_counts(known, value)]
+    ends = loop.lb, loop.ub
+    exact = [one for value in (*op.operands, *ends) for one in _exact_counts(known, value)] + _rooms(known, ends)
+    choices += [[one] for one in exact]
     return [bounds[-1] for bounds in choices if not _is_made_sure_of(bounds, function_of(op))]
 
 
@@ -57,12 +59,23 @@ def _exact_counts(known: TilePolynomials, value: SSAValue) -> list[Polynomial]:
     """What may not be negative, so that loops before a value have as many iterations as its polynomial says."""
     found = []
     for loop in known.loops_counted_in(value):
-        computed = [known.of(end) for end in (loop.lb, loop.ub) if known.of(end) != _itself(known, end)]
-        found += [
-            room for end in computed for room in (Polynomial.constant(MOST) - end, end - Polynomial.constant(LEAST))
-        ]
-        found.append(known.range_of(loop))
+        found += [*_rooms(known, (loop.lb, loop.ub)), known.range_of(loop)]
     return found
+
+
+def _rooms(known: TilePolynomials, values: Sequence[SSAValue]) -> list[Polynomial]:
+    """How far the polynomials of scalars are from the ends of 32 bits; of what is not computed nothing is asked."""
+    computed = [known.of(value) for value in values if known.of(value) != _itself(known, value)]
+    return [room for one in computed for room in _rooms_of(one)]
+
+
+def _rooms_of(polynomial: Polynomial) -> tuple[Polynomial, Polynomial]:
+    return Polynomial.constant(MOST) - polynomial, polynomial - Polynomial.constant(LEAST)
+
+
+def fits_in_32_bits(polynomial: Polynomial, func: FuncOp) -> bool:
+    """Whether a launch makes sure of it."""
+    return all(_is_made_sure_of([room], func) for room in _rooms_of(polynomial))
 
 
 def least_in_tile(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial | None:

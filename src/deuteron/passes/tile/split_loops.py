@@ -11,9 +11,9 @@
 of which holds for all elements of a tile from some index on, or up to one; of a window there are both, and three loops.
 In the middle the comparisons are constants, wherever they are used: masks of loads go as well. The loops share what
 they carry. Left alone is a loop that goes on where another has ended: who wrote it has split it.
-Where what is compared overflows, no index is in the middle: which launches these are is found before the loop, unless
-a bound on the numbers says that there are none (`exact_comparisons`). A last loop that has a few iterations says so by
-its end, min(first + 128, end), for passes that do something for iterations to come.
+Where what is compared overflows, or a bound of the loop does, no index is in the middle: which launches these are is
+found before the loop, unless a bound on the numbers says that there are none (`exact_comparisons`). A last loop that
+has a few iterations says so by its end, min(first + 128, end), for passes that do something for iterations to come.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.addresses.exact_comparisons import fits_in_64_bits, least_in_tile, needed
+from deuteron.analysis.addresses.exact_comparisons import fits_in_32_bits, fits_in_64_bits, least_in_tile, needed
 from deuteron.analysis.addresses.polynomial import Polynomial
 from deuteron.analysis.addresses.strided_tile import ONE, positive
 from deuteron.analysis.addresses.tile_polynomials import TilePolynomials, changes_in
@@ -36,7 +36,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import FuncOp, functions_in
+from deuteron.ir.tt.function import FuncOp, function_of, functions_in
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, i64, is_tile, shape_of
 from deuteron.passes.carried_values import is_innermost
@@ -224,7 +224,9 @@ class _Split:
         return distance is not None and distance <= 0
 
     def _is_within(self, end: SSAValue) -> bool:
-        return end is self._loop.ub or is_natural(self._known.of(self._loop.ub) - self._known.of(end))
+        """Whether it is no further than the end of the loop, whatever overflows."""
+        distance = self._known.of(self._loop.ub) - self._known.of(end)
+        return end is self._loop.ub or (not self._middle.naturals and is_natural(distance))
 
     def _extremum(self, kind: type[Operation], bounds: Iterable[Polynomial]) -> SSAValue:
         values = [self._first_index(bound) for bound in bounds]
@@ -238,11 +240,12 @@ class _Split:
         return self._computed_index(bound) if index is None else emit(self._b, index, i32)
 
     def _exact_index(self, bound: Polynomial) -> Polynomial | None:
-        """The same, where it is a polynomial that is certainly none of the loop's past."""
+        """The same, where it is a polynomial that is certainly none of the loop's past, and does not overflow."""
         count = _quotient(bound - self._begin + Polynomial.constant(self._step - 1), self._step)
-        if count is None or not is_natural(count) or _number_in(count) * self._step > MOST_ADDED:
+        if count is None or not is_natural(count):
             return None
-        return self._begin + count * Polynomial.constant(self._step)
+        index = self._begin + count * Polynomial.constant(self._step)
+        return index if fits_in_32_bits(index, function_of(self._loop)) else None
 
     def _computed_index(self, bound: Polynomial) -> SSAValue:
         """The same, but no further than the end; in 64 bits, for a bound may be anything."""
