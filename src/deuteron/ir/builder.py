@@ -21,9 +21,9 @@ from deuteron.ir.types import element_type_of, f32, with_element_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
-# Of a kernel. They take 3 KB and 80 us each, so that a kernel is refused after some 5 s, and what compiles them in the end
-# takes more than twice the time for twice as many: 48,000 elementwise ops 16 s on the CPU, 180,000 816 s, and
-# Triton 3.9 more than 200 s for the former.
+# Of a kernel. They take 3 KB and 80 us each, so that one is refused after some 5 s, and what compiles them in the end
+# more than twice the time for twice as many: 48,000 elementwise ops took 16 s on the CPU, 180,000 816 s, and Triton 3.9
+# more than 200 s for the former.
 MOST_OPS = 64_000
 
 

@@ -69,7 +69,7 @@ def test_no_more_than_the_iterations_that_there_are(parse_kernel):
 
 
 def test_more_ops_than_a_kernel_may_have_are_refused(parse_kernel):
-    with pytest.raises(CompilationError, match=r"loop_unroll_factor=100000 makes 300000 ops .* Use 66666 or less"):
+    with pytest.raises(CompilationError, match=r"loop_unroll_factor=100000 makes 300000 ops .* Use 21333 or less"):
         run_passes(parse_kernel(PARAMETERS, loop(factor=100_000)), [UnrollLoops()])
 
 
