@@ -104,7 +104,8 @@ def _convert_pointer(ctx: Context, x: Tensor, target: dtype) -> Tensor:
     if source.is_ptr() and target.is_int() and target.int_bitwidth in (1, 64):
         address = _retyped(ctx, x, int64, PtrToIntOp(x.handle))
         return convert(ctx, address, target)
-    raise ctx.error(f"Cannot convert {source} to {target}. {_OF_POINTERS}")
+    way_out = _OF_POINTERS if source.is_ptr() else _TO_POINTERS
+    raise ctx.error(f"Cannot convert {source} to {target}. {way_out}")
 
 
 def is_nonzero(ctx: Context, x: Tensor) -> Tensor:
@@ -115,6 +116,7 @@ def is_nonzero(ctx: Context, x: Tensor) -> Tensor:
 
 
 _OF_POINTERS = "A pointer converts to tl.int64 and back; load through it for what it points to."
+_TO_POINTERS = "The type of what `p` points to is p.dtype.element_ty."
 
 
 def convert_bits(ctx: Context, x: Tensor, target: dtype) -> Tensor:

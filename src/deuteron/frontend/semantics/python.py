@@ -89,8 +89,14 @@ def _items(ctx: Context, name: str, items: Value) -> tuple[Value, ...]:
     found = None if isinstance(items, Aggregate) else known_items(ctx, items)
     if found is not None:
         return found
-    way_out = " Use tl.sum for the sum of a tile." if name == "sum" else ""
+    way_out = _ways_out(name) if isinstance(items, Tensor) and items.shape else ""
     raise ctx.error(f"{name}() takes a tuple, got {describe(items)}.{way_out}")
+
+
+def _ways_out(name: str) -> str:
+    if name == "sum":
+        return " Use tl.sum for the sum of a tile."
+    return " A tile has no items: work on it as a whole, or loop over tl.range and load."
 
 
 def aggregate_replace(ctx: Context, instance: Value, **changes: Value) -> Value:
