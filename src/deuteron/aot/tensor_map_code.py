@@ -14,7 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deuteron.aot.metadata import ParamRecord
-from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, TensorMap, arguments_of
+from deuteron.backend.tensor_map import (
+    ALIGNMENT,
+    DATA_TYPES,
+    OTHERWISE,
+    SIZE,
+    SWIZZLES,
+    Expression,
+    TensorMap,
+    arguments_of,
+)
 
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
 _COMPARISONS = {"max": ">", "min": "<"}
@@ -70,8 +79,12 @@ def _demands_of(described: TensorMap, params: Sequence[ParamRecord]) -> Iterator
             yield f"deuteron_is_size({expression_code(size, params)})", text
     for dim, stride in enumerate(described.strides):
         if arguments_of(stride):
-            text = f"stride {dim} of {name} is not a multiple of 16 bytes from 0 to 2**40"
+            text = f"stride {dim} of {name} is not a multiple of 16 bytes from 0 to 2**40{_way_out(described)}"
             yield f"deuteron_is_stride({_stride_code(described, stride, params)})", text
+
+
+def _way_out(described: TensorMap) -> str:
+    return f"; {OTHERWISE}" if described.is_inferred else ""
 
 
 def _array(described: TensorMap, params: Sequence[ParamRecord]) -> str:

@@ -46,6 +46,13 @@ DATA_TYPES = {
 SWIZZLES = {0: ("NONE", 0), 32: ("32B", 1), 64: ("64B", 2), 128: ("128B", 3)}
 
 
+OTHERWISE = "compiled with negative_strides=True the kernel loads it through pointers"
+
+
+class NotCopiedError(LaunchError):
+    """TMA cannot copy what a kernel loads through pointers, and one compiled with `negative_strides` can load."""
+
+
 class MapValues(NamedTuple):
     """A map for one launch: address, sizes in elements, strides but the last in bytes."""
 
@@ -59,7 +66,8 @@ class TensorMap:
     """A tensor in memory as expressions of the arguments, and the box of elements that a copy moves.
 
     `is_conditional`: made in a branch. Where TMA cannot copy such a tensor, the map is `UNUSABLE`, all zeros, and it is
-    an error of the program to take that branch.
+    an error of the program to take that branch. `is_inferred`: made of pointers whose strides may be negative;
+    where TMA cannot copy such a tensor, another kernel is launched, which is compiled with `negative_strides`.
     """
 
     element: str
@@ -71,6 +79,7 @@ class TensorMap:
     strides: tuple[Expression, ...]
     place: str = ""
     is_conditional: bool = False
+    is_inferred: bool = False
 
     @property
     def element_bytes(self) -> int:
@@ -96,7 +105,20 @@ class TensorMap:
                 raise self._error(f"a stride of it is {stride} bytes, strides are multiples of 16 bytes below 2**40")
 
     def _error(self, what: str) -> LaunchError:
+        if self.is_inferred:
+            return NotCopiedError(f"what is loaded in {self.place} cannot be copied by TMA: {what}; {OTHERWISE}")
         return LaunchError(f"the tensor descriptor in {self.place} cannot be copied by TMA: {what}")
+
+
+def are_copied(maps: Sequence[TensorMap], arguments: Sequence[Any]) -> bool:
+    """Whether TMA copies all of those that were made of pointers, for these arguments."""
+    try:
+        for described in maps:
+            if described.is_inferred:
+                described.of_arguments(arguments)
+    except NotCopiedError:
+        return False
+    return True
 
 
 def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:

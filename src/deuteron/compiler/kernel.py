@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from deuteron import knobs
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
-from deuteron.backend.metadata import Apart, KernelMetadata, Param
+from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.overlaps import overlap_of
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
@@ -84,7 +84,7 @@ class MetadataGroup(StageTexts):
 
 
 # Attributes of a kernel that only its process has.
-_IN_MEMORY = ("launch", "_run", "_overlapping", "_of_many")
+_IN_MEMORY = ("launch", "_run", "_others")
 
 
 class CompiledKernel:
@@ -147,6 +147,8 @@ class CompiledKernel:
             after(loaded, loaded, self.name, self.asm, self.hash)
         if self.metadata.most_programs is not None:
             loaded.launch_of_more = self._launch_of_more
+        if any(described.is_inferred for described in self.metadata.tensor_maps):
+            loaded.launch_of_pointers = lambda because: self._otherwise("negative_strides", because).launch
         return loaded
 
     def load(self, **where: int) -> None:
@@ -282,28 +284,24 @@ class CompiledKernel:
     def for_launch(self, values: Sequence[Any], given: Sequence[Any]) -> CompiledKernel:
         """The kernel itself, or, where arrays overlap that it takes to be apart, `for_overlapping`."""
         overlap = overlap_of(self.metadata, values, given)
-        return self if overlap is None else self._for_overlapping(overlap)
-
-    def _for_overlapping(self, overlap: Apart) -> CompiledKernel:
-        made = vars(self).get("_overlapping")
-        if made is None:
-            from deuteron.compiler.driver import compile_otherwise  # deferred: it is built on this module
-
-            made = self._overlapping = compile_otherwise(self, overlap.in_words(self.name), may_alias=True)
-        return made
+        return self if overlap is None else self._otherwise("may_alias", overlap.in_words(self.name))
 
     def _launch_of_more(self, programs: int) -> Callable[..., None]:
         """What launches a grid of more programs than the code is for."""
-        made = vars(self).get("_of_many")
-        if made is None:
+        because = (
+            f"a grid of kernel '{self.name}' has {programs} programs along the first axis, and numbers are taken "
+            f"not to overflow in those of at most {self.metadata.most_programs}"
+        )
+        return self._otherwise("many_programs", because).launch
+
+    def _otherwise(self, option: str, because: str) -> CompiledKernel:
+        """The kernel compiled with an option on, once."""
+        others: dict[str, CompiledKernel] = vars(self).setdefault("_others", {})
+        if option not in others:
             from deuteron.compiler.driver import compile_otherwise  # deferred: it is built on this module
 
-            because = (
-                f"a grid of kernel '{self.name}' has {programs} programs along the first axis, and numbers are taken "
-                f"not to overflow in those of at most {self.metadata.most_programs}"
-            )
-            made = self._of_many = compile_otherwise(self, because, many_programs=True)
-        return made.launch
+            others[option] = compile_otherwise(self, because, **{option: True})
+        return others[option]
 
     def _given(self, args: Sequence[Any]) -> list[Any]:
         """What is given for the runtime parameters."""

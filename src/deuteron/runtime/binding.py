@@ -44,7 +44,10 @@ class Binding(NamedTuple):
 
     def for_overlapping(self) -> Binding:
         """The same for a kernel that is compiled for arguments which may be views of one array."""
-        return self._replace(options={**self.options, "may_alias": True})
+        return self.with_option("may_alias")
+
+    def with_option(self, name: str) -> Binding:
+        return self._replace(options={**self.options, name: True})
 
     def named_tokens(self, params: Sequence[Parameter]) -> Iterator[tuple[str, str]]:
         """The tokens of all arguments but constexprs, with their names; those of tuples one by one."""

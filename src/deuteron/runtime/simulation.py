@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deuteron.backend import get_backend
 from deuteron.backend.devices import CPU, device_target
 from deuteron.backend.overlaps import overlap_of
+from deuteron.backend.tensor_map import are_copied
 from deuteron.compiler import CompiledKernel
 from deuteron.forking import undivided
 from deuteron.interruptions import uninterpreted
@@ -54,7 +55,10 @@ class Simulation:
         kernel = self.emulated_kernel(bound)
         given = bound.runtime_values()
         if overlap_of(kernel.metadata, bound.flat_values(), given) is not None:
-            kernel = self.emulated_kernel(bound.for_overlapping())
+            bound = bound.for_overlapping()
+            kernel = self.emulated_kernel(bound)
+        if not are_copied(kernel.metadata.tensor_maps, bound.flat_values()):
+            kernel = self.emulated_kernel(bound.with_option("negative_strides"))
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, given, grid)
         return kernel

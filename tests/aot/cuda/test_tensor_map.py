@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,9 +51,14 @@ def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
     assert refused == ["1", "1", "1", "0"], "a stride, an address, a size; an empty grid needs no map"
 
 
-def test_why_tensors_are_not_copied(gpu: FakeGpu):
+@pytest.mark.parametrize(
+    ("is_inferred", "way_out"),
+    [(False, ""), (True, "; compiled with negative_strides=True the kernel loads it through pointers")],
+)
+def test_why_tensors_are_not_copied(gpu: FakeGpu, is_inferred: bool, way_out: str):
     """What is said of the arguments is what comes of the launch."""
-    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=[*MAPS, IN_A_BRANCH])
+    maps = [replace(one, is_inferred=is_inferred) for one in MAPS]
+    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=[*maps, IN_A_BRANCH])
     gpu.link()
     body = """
   static const uint64_t x[] = {0x7000, 0x7000, 0x7008, 0x7000, 0x7000, 0x7000};
@@ -69,7 +75,7 @@ def test_why_tensors_are_not_copied(gpu: FakeGpu):
 """
     assert gpu.program(body, C99).run().splitlines() == [
         "0 0 ",
-        "1001 1 stride 0 of x is not a multiple of 16 bytes from 0 to 2**40",
+        f"1001 1 stride 0 of x is not a multiple of 16 bytes from 0 to 2**40{way_out}",
         "1001 1 x is not divisible by 16",
         "1001 1 size 1 of x is not from 1 to 2**32",
         "0 0 ",

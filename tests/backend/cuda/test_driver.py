@@ -5,26 +5,26 @@ from __future__ import annotations
 import struct
 import sys
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from backend.cuda.fake_driver import FakeDriver, Status
 
-from deuteron.backend.cuda.launch import libcuda
+from deuteron.backend.cuda.launch import libcuda, map_encoder
 from deuteron.backend.cuda.launch.driver import load_kernel
 from deuteron.backend.cuda.launch.libcuda import CudaDriver
 from deuteron.backend.metadata import KernelMetadata, make_param
+from deuteron.backend.tensor_map import TensorMap
 from deuteron.errors import LaunchError, OutOfResources
 from deuteron.options import Target
 
 
-def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4, num_ctas=1, most_programs=None):
+def load(api, params=("x: *fp32", "n: i32"), num_warps=4, num_ctas=1, **found):
     named = tuple(make_param(*param.split(": ")) for param in params)
     api.num_params = len(named)
     options = {"num_warps": num_warps, "num_ctas": num_ctas}
-    metadata = KernelMetadata(
-        "k", "k_symbol", Target("cuda", 90), options, named, shared=shared, most_programs=most_programs
-    )
+    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), options, named, **found)
     return load_kernel(b"cubin", metadata, CudaDriver(api))
 
 
@@ -92,6 +92,24 @@ def test_more_programs_than_the_code_is_for(api):
         launch((2**31, 1, 1), [0, 0])
     launch((2**20 + 1, 0, 1), [0, 0])
     assert len(api.launches) == len(launched) == 1
+
+
+def test_rows_that_tma_does_not_copy(api, monkeypatch):
+    """A map of 2 x 8 numbers whose stride is an argument."""
+    argument, number = ("argument", 1, 32), ("constant", 8)
+    described = TensorMap("fp32", (2, 8), 0, "zero", ("constant", 0), (number, number), (argument,), "k.py:3")
+    monkeypatch.setattr(map_encoder, "encode_tiled", lambda described, values: bytes(128))
+    launch, launched = load(api, tensor_maps=(replace(described, is_inferred=True),)), []
+    launch((2, 1, 1), [0, 8])
+    assert len(api.launches) == 1
+    with pytest.raises(LaunchError, match="kernel 'k': what is loaded in k.py:3 .* is -32 bytes.*; compiled with neg"):
+        launch((2, 1, 1), [0, -8])
+    launch.launch_of_pointers = lambda because: lambda *given, **where: launched.append((because[:16], *given))
+    launch((2, 1, 1), [0, -8])
+    assert launched == [("kernel 'k': what", (2, 1, 1), [0, -8])]
+    with pytest.raises(LaunchError, match="the tensor descriptor in k.py:3 cannot be copied by TMA"):
+        load(api, tensor_maps=(described,))((2, 1, 1), [0, -8])
+    assert len(api.launches) == 1
 
 
 @pytest.mark.parametrize("grid", [(2**31, 1, 1), (1, 65536, 1), (1, 1, 65536), (-1, 1, 1), (0, -1, 1)])

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, TensorType
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -48,6 +48,9 @@ from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, 
 
 MAX_RANK = 5
 CONDITIONAL = "deuteron.conditional"
+# Of one that was made of pointers: its strides are those of TMA if a launch finds that they are; and of a function of
+# which no launch looks.
+INFERRED, NEGATIVE_STRIDES = "deuteron.inferred", "tt.negative_strides"
 ALIGNMENT = 16  # of the base and the strides, in bytes
 
 
@@ -109,7 +112,7 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
 class MakeTensorDescriptorOp(IRDLOperation):
     """Describes a tensor in memory: where it begins, its shape, its strides.
 
-    The attribute `CONDITIONAL` says that it is made in a branch.
+    The attribute `CONDITIONAL` says that it is made in a branch, `INFERRED` that a launch has to look at its strides.
     """
 
     name = "tt.make_tensor_descriptor"
@@ -140,6 +143,10 @@ class MakeTensorDescriptorOp(IRDLOperation):
         return CONDITIONAL in self.attributes
 
     @property
+    def is_inferred(self) -> bool:
+        return INFERRED in self.attributes
+
+    @property
     def pads_with_nan(self) -> bool:
         """Whether NaN is loaded from out of bounds, not 0."""
         return self.padding is not None and self.padding.value.data == Padding.NAN
@@ -158,6 +165,11 @@ class MakeTensorDescriptorOp(IRDLOperation):
             raise VerifyException(f"{self.name}: the last stride is the constant 1")
         if self.pads_with_nan and isinstance(tile.element_type, IntegerType):
             raise VerifyException(f"{self.name}: integers are not padded with NaN")
+
+
+def mark_negative_strides(func: Operation) -> None:
+    """Let no strides be relied on that a launch would have to look at."""
+    func.attributes[NEGATIVE_STRIDES] = UnitAttr()
 
 
 def is_block(tile: TensorType, descriptor: TensorDescType) -> bool:

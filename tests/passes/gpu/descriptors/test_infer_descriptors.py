@@ -354,7 +354,7 @@ EDGES = [
     ("from five", 1, 1, 0),
     ("masked round", 1, 1, 0),
     ("stored round", 1, 1, 0),
-    ("times 16", 1, 1, 5),
+    ("times 16", 2, 0, 5),
     ("nothing", 2, 0, 0),
 ]
 

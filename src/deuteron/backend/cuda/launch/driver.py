@@ -24,7 +24,7 @@ from deuteron.backend.cuda.launch.streams import current_device, current_stream,
 from deuteron.backend.cuda.target import STATIC_SHARED_BYTES
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.native_launch import NativeLaunch
-from deuteron.backend.tensor_map import ALIGNMENT, SIZE
+from deuteron.backend.tensor_map import ALIGNMENT, SIZE, NotCopiedError
 from deuteron.errors import LaunchError, OutOfResources
 from deuteron.settings import settings
 from deuteron.tracebacks import api_boundary
@@ -88,6 +88,7 @@ class LoadedKernel:
         self._most_programs = min(self._max_grid[0], metadata.most_programs or MAX_GRID[0])
         # Launches instead where there are more: whoever loads the kernel says what.
         self.launch_of_more: Callable[[int], Callable[..., None]] | None = None
+        self.launch_of_pointers: Callable[[str], Callable[..., None]] | None = None
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel
@@ -116,7 +117,13 @@ class LoadedKernel:
         memory = self._memory
         self._arguments.write(memory.slots, values)
         if self._maps is not None:
-            memory.write_maps(self._maps.encoded(values))
+            try:
+                memory.write_maps(self._maps.encoded(values))
+            except NotCopiedError as error:
+                if self.launch_of_pointers is None:
+                    raise
+                self.launch_of_pointers(error.message)(grid, values, device=device, stream=stream)
+                return
         if driver.num_devices == 1:
             self._launch(x, y, z, memory.address, device, stream)
         else:

@@ -60,7 +60,7 @@ class MapEncoder:
         except LaunchError as error:
             if described.is_conditional:
                 return UNUSABLE
-            raise LaunchError(f"kernel '{self._kernel}': {error.message}") from None
+            raise type(error)(f"kernel '{self._kernel}': {error.message}") from None
 
 
 def _arguments_of(described: TensorMap) -> set[int]:

@@ -47,6 +47,7 @@ def _tensor_map(op: TMAOp) -> TensorMap:
         strides=tuple(found[rank + 1 :]),
         place=f"{import_path(location.file)}:{location.line}" if location else "an unknown place",
         is_conditional=made.is_conditional,
+        is_inferred=made.is_inferred,
     )
 
 

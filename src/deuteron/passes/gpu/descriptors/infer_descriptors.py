@@ -7,8 +7,9 @@ A mask gives sizes; where there is none, nothing is out of bounds. A tile that w
 instead, where what the dot makes of the rows after it is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
-box along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
-negative then; offsets are not negative; the kernel does not write to that argument.
+box along its rows are aligned to 16 bytes; strides are products of arguments, which a launch looks at: it takes another
+kernel if one is negative, and need not where the arguments are hinted as divisible by 16, which no negative ones are;
+offsets are not negative; the kernel does not write to that argument.
 Rows of less than 64 bytes are described only where all that the dots of the loop read are so narrow.
 Offsets count as not negative where nothing is subtracted and every part is a program id, an argument with that hint, an
 induction variable that starts so, or a quotient, remainder, minimum or sum of such.
@@ -22,7 +23,7 @@ from math import gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
@@ -37,7 +38,14 @@ from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.descriptor import MAX_RANK, DescriptorLoadOp, MakeTensorDescriptorOp, TensorDescType
+from deuteron.ir.tt.descriptor import (
+    INFERRED,
+    MAX_RANK,
+    NEGATIVE_STRIDES,
+    DescriptorLoadOp,
+    MakeTensorDescriptorOp,
+    TensorDescType,
+)
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp, functions_in
 from deuteron.ir.tt.memory import LoadOp
@@ -99,6 +107,7 @@ class _Rewrite:
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
         self._info, self._known = AxisInfoAnalysis(func, deferred=True), TilePolynomials(self._hinted)
         self._writers = Writers(func)
+        self._is_looked_at = NEGATIVE_STRIDES not in func.attributes
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
 
@@ -149,8 +158,11 @@ class _Rewrite:
         )
 
     def _is_forward(self, stride: Polynomial) -> bool:
-        """Whether a stride is not negative, as it is where the launch says what divides the arguments."""
-        return all(factor > 0 and all(atom.value in self._hinted for atom in atoms) for atoms, factor in stride)
+        """Whether a stride is not negative: where the launch says what divides the arguments, or looks at strides."""
+        return all(factor > 0 for _, factor in stride) and (self._is_looked_at or self._is_hinted(stride))
+
+    def _is_hinted(self, stride: Polynomial) -> bool:
+        return all(atom.value in self._hinted for atom in stride.atoms)
 
     def _divisibility(self, one: SSAValue | Polynomial) -> int:
         """What divides an address in bytes, or a polynomial."""
@@ -176,8 +188,11 @@ class _Rewrite:
         if key not in self._descriptors:
             shape = [self._at_least_one(size) for size in sizes]
             strides = [emit(self._entry, one.stride, i64) for one in dimensions]
-            self._descriptors[key] = self._entry.value(MakeTensorDescriptorOp(base, shape, strides, type))
-            self._descriptors[key].name_hint = base.name_hint
+            made = self._entry.insert(MakeTensorDescriptorOp(base, shape, strides, type))
+            if not all(self._is_hinted(one.stride) for one in dimensions):
+                made.attributes[INFERRED] = UnitAttr()
+            self._descriptors[key] = made.result
+            made.result.name_hint = base.name_hint
         return self._descriptors[key]
 
     def _at_least_one(self, size: Polynomial) -> SSAValue:
