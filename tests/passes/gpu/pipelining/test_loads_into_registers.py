@@ -192,5 +192,25 @@ def with_dot(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + i[:, None] * BLOCK + i[None, :], tl.dot(square, square))
 
 
+@deuteron.jit
+def rows(x, columns, starts, out, n, FIRST: tl.constexpr):
+    r = tl.arange(0, 4)
+    i = tl.arange(0, 128)
+    program = tl.program_id(0)
+    first = tl.load(starts + program) if FIRST == "loaded" else program * 8
+    acc = tl.zeros([128], tl.float32)
+    for k in range(first, n, 4):
+        column = tl.load(columns + k + r, mask=k + r < n, other=0)
+        value = tl.load(x + column[:, None] * 128 + i[None, :], mask=(k + r < n)[:, None], other=0.0)
+        acc += tl.sum(value, 0)
+    tl.store(out + program * 128 + i, acc)
+
+
+@pytest.mark.parametrize(("first", "before", "inside"), [("loaded", 1, 2), ("computed", 3, 2)])
+def test_rows_of_sparse_matrices(first, before, inside):
+    """They are short, and their threads exchange sums."""
+    assert loads(rows, X, INDEX, INDEX, X, 1000, FIRST=first, num_warps=1) == (before, inside)
+
+
 def test_kernels_with_dots_stay_as_they_are():
     assert loads(with_dot, X, X, 4, BLOCK=32) == (0, 1)

@@ -32,15 +32,13 @@ from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.loop_registers import registers_of
 from deuteron.ir.arith import AHEAD, SelectOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import functions_in
 from deuteron.ir.tt.memory import KEEPS_ORDER, CacheModifier, EvictionPolicy, LoadOp, StoreOp
-from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import is_innermost
-from deuteron.passes.gpu.pipelining.loads_into_registers import bytes_of_accesses, num_narrow
+from deuteron.passes.gpu.pipelining.loads_into_registers import bytes_of_accesses, is_local, num_narrow
 from deuteron.passes.gpu.pipelining.prefetch_loads import masked_loads
 from deuteron.passes.gpu.pipelining.run_ahead import lead_of
 from deuteron.passes.gpu.rings.buffered_loads import has_dots, masked
@@ -85,7 +83,7 @@ def _is_simple(loop: scf.ForOp, threads: int) -> bool:
         return False
     loads = [op for op in ops if isinstance(op, LoadOp)]
     is_short = sum(instructions_of(op, threads) for op in ops) <= MOST_INSTRUCTIONS
-    return is_short and bool(loads) and all(AHEAD in load.attributes for load in loads) and all(map(_is_local, ops))
+    return is_short and bool(loads) and all(AHEAD in load.attributes for load in loads) and all(map(is_local, ops))
 
 
 def _loads_little(loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
@@ -104,14 +102,6 @@ def _keep_order(loop: scf.ForOp, info: AxisInfoAnalysis) -> None:
 
 def _tiles_loaded(loop: scf.ForOp) -> list[LoadOp]:
     return [op for op in loop.body.block.ops if isinstance(op, LoadOp) and is_tile(op.result.type)]
-
-
-def _is_local(op: Operation) -> bool:
-    """Whether a thread does an op without the others, and may do so in vain."""
-    if isinstance(op, LoadOp | StoreOp):
-        return True
-    of_scalars = not op.regions and not any(is_tile(value.type) for value in op.operands)
-    return is_speculatable(op) and (of_scalars or is_flexible(op))
 
 
 def _alternate(loop: scf.ForOp) -> None:

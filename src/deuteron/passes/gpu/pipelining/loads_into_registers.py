@@ -10,6 +10,9 @@ exchange anything (sums between warps, conversions of layouts): what is spilled 
 iteration has many loads of single words whose masks stay, or are several, as of the taps of a convolution, all under
 way at once anyway: to each mask whether the next iteration comes would be added in each, and there are seven
 predicates. Nor where single words are loaded at quotients, which would be computed for an iteration that never comes.
+Nor in loops that begin at a loaded number, as over a row of a sparse matrix or a segment, where threads exchange
+anything: these run a few times, and are not written out twice (alternate_registers.py), so that each iteration would
+wait at its end. Without loads ahead ptxas unrolls them.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ from deuteron.analysis.aliasing.written_arguments import (
 from deuteron.analysis.axis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.loop_registers import ROOM, registers_held, registers_of
 from deuteron.ir.arith import constant_value
-from deuteron.ir.reached import reached
+from deuteron.ir.effects import is_speculatable
+from deuteron.ir.reached import operands_of, reached
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -89,11 +93,25 @@ def loads_into_registers(loop: scf.ForOp, func: FuncOp, config: GPUConfig) -> di
 def _of_all_together(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAnalysis) -> str | None:
     """What keeps loads from running ahead that could each do so, in words."""
     tiles = [load for load in loads if is_tile(load.result.type)]
+    if _begins_at_loaded(loop) and not all(map(is_local, list(loop.body.block.ops)[:-1])):
+        return "the loop begins at a loaded number, and its threads exchange something"
     if _has_more_masks(tiles, loop, info):
         return f"an iteration has more than {MOST_MASKS} of single words whose masks stay, or are several"
     if any(_is_at_quotients(load, loop) and num_narrow(load, info) > 1 for load in tiles):
         return "single words are loaded at quotients, which are computed in the loop"
     return None
+
+
+def _begins_at_loaded(loop: scf.ForOp) -> bool:
+    return any(isinstance(value.owner, LoadOp) for value in reached([loop.lb], operands_of))
+
+
+def is_local(op: Operation) -> bool:
+    """Whether a thread does an op without the others, and may do so in vain."""
+    if isinstance(op, LoadOp | StoreOp):
+        return True
+    of_scalars = not op.regions and not any(is_tile(value.type) for value in op.operands)
+    return is_speculatable(op) and (of_scalars or is_flexible(op))
 
 
 def _has_more_masks(loads: Sequence[LoadOp], loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
