@@ -90,17 +90,23 @@ class RowSums:
         b, row = self._ctx.emitter.innermost(), self._ctx.products.row
         sums = [_sums_of_lanes(b, self._sums)] if vectorised else self._sums
         for index, total in zip(indices, sums, strict=False):
-            place = b.gep("float", row.c, b.zext(index[1].start, "i64"))
+            place = b.gep("float", row.c, _start(b, index[1]))
             before = b.select(row.begins, zero(total.type), b.load(total.type, place, _BYTES))
             b.store(b.fadd(before, total), place, _BYTES)
 
-    def _left(self, entry: Axis) -> Value:
+    def _left(self, entry: Axis | None) -> Value:
         """The elements of A that are multiplied."""
         b, type = self._ctx.emitter.innermost(), self.root.a.slot.type
-        place = b.gep(type, self._ctx.products.row.a, b.zext(entry.start, "i64"))
-        elements = b.load(vector(type, entry.lanes), place, byte_width(type))
+        lanes = entry.lanes if entry is not None else 1
+        place = b.gep(type, self._ctx.products.row.a, _start(b, entry))
+        elements = b.load(vector(type, lanes), place, byte_width(type))
         elements = elements if type == "float" else from_memory(b, elements, bf16, self._ctx.target)
-        return elements if entry.lanes > 1 else b.splat(elements, self._lanes)
+        return elements if lanes > 1 else b.splat(elements, self._lanes)
+
+
+def _start(b: Builder, entry: Axis | None) -> Value:
+    """Where elements begin along a dimension; one of a single element has no loop."""
+    return const("i64", 0) if entry is None else b.zext(entry.start, "i64")
 
 
 def _sums_of_lanes(b: Builder, vectors: list[Value]) -> Value:
