@@ -86,7 +86,36 @@ def expected_b(x, y, z):
     ]
 
 
-@pytest.mark.parametrize(("asm", "expected"), [(A, expected_a), (B, expected_b)], ids=["A", "B"])
+C = """
+dp4a.s32.u32 $0, $8, $9, $10;
+dp2a.hi.u32.s32 $1, $8, $9, $10;
+sad.s32 $2, $8, $9, $10;
+bfind.s32 $3, $8;
+bfind.shiftamt.u32 $4, $10;
+cvt.sat.s8.s32 $5, $8;
+slct.u32.s32 $6, $9, $10, $8;
+mul.hi.s32 $7, $8, $9;
+"""
+
+
+def expected_c(x, y, z):
+    a, b = x.view(np.int32).astype(np.int64), y.view(np.int32).astype(np.int64)
+    bytes, words = x.view(np.int8).reshape(-1, 4).astype(np.int64), x.view(np.uint16).reshape(-1, 2).astype(np.int64)
+    other, signed = (y.view(type).reshape(-1, 4).astype(np.int64) for type in (np.uint8, np.int8))
+    results = [
+        (bytes * other).sum(1) + z,
+        (words * signed[:, 2:]).sum(1) + z,
+        np.abs(a - b) + z,
+        [int(v if v >= 0 else ~v).bit_length() - 1 for v in a],
+        [32 - int(v).bit_length() if v else -1 for v in z],
+        np.clip(a, -128, 127),
+        np.where(a >= 0, y, z),
+        a * b >> 32,
+    ]
+    return [(np.array(result, np.int64) & 0xFFFFFFFF).astype(np.uint32) for result in results]
+
+
+@pytest.mark.parametrize(("asm", "expected"), [(A, expected_a), (B, expected_b), (C, expected_c)], ids=["A", "B", "C"])
 def test_integers(draw, poisoned, asm, expected):
     x, y, z = draw("uint32", 64), draw("uint32", 64), draw("uint32", 64, 0, 70)
     out = poisoned("uint32", (8, 64))
@@ -162,6 +191,110 @@ def test_extremes_of_three(draw, poisoned, executor, monkeypatch):
     np.testing.assert_array_equal(out[0], np.fmax(np.fmax(x, y), np.float32(1)))
     np.testing.assert_array_equal(out[1], np.minimum(np.minimum(x, y), np.float32(1)))
     np.testing.assert_array_equal(out[7], -2)
+
+
+KINDS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
+PREDICATES = (
+    "{ .reg .pred p;"
+    + "".join(f"testp.{kind}.f32 p, $8; selp.f32 ${n}, 0f3F800000, 0f00000000, p;" for n, kind in enumerate(KINDS))
+    + """
+    setp.gt.f32 p, $8, $9;
+    setp.lt.xor.f32 p, $9, 0f3F000000, !p;
+    selp.s32 $7, 1, 0, p;
+    copysign.f32 $6, $8, $9; }
+"""
+)
+
+
+def test_predicates_of_floats(draw, poisoned):
+    x, y, out = draw("float32", 64, -3, 3), draw("float32", 64, -3, 3), poisoned("float32", (8, 64))
+    x[:8] = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 1.2e-38]
+    floats_kernel[(1,)](x, y, out, PREDICATES, 64)
+    is_small = (np.abs(x) < 2.0**-126) & (x != 0)
+    expected = [np.isfinite(x), np.isinf(x), ~np.isnan(x), np.isnan(x), np.isfinite(x) & ~is_small, is_small]
+    for index, wanted in enumerate(expected):
+        np.testing.assert_array_equal(out[index], wanted, err_msg=KINDS[index])
+    np.testing.assert_array_equal(out[6], np.copysign(y, x))
+    np.testing.assert_array_equal(out[7], (y < 0.5) ^ ~(x > y))
+
+
+PAIRS = """{
+    .reg .b64 a, b;
+    mov.b64 a, {$8, $9};
+    mov.b64 b, {$9, $8};
+    fma.rn.ftz.f32x2 a, a, b, b;
+    mov.b64 {$0, $1}, a;
+    mul.rn.f32x2 a, a, b;
+    mov.b64 {$2, $3}, a;
+    sub.rn.f32x2 a, a, b;
+    mov.b64 {$4, $5}, a;
+    mov.b32 $6, 0;
+    mov.b32 $7, 0;
+}"""
+
+
+def test_pairs_of_float32(draw, poisoned, has_four_bits):
+    """Which GPUs have from sm_100 on."""
+    x, y, out = draw("float32", 64, -3, 3), draw("float32", 64, -3, 3), poisoned("float32", (8, 64))
+    floats_kernel[(1,)](x, y, out, PAIRS, 64)
+    exact = np.stack([y, x]).astype(np.float64)
+    first = (x.astype(np.float64) * y + exact).astype(np.float32)
+    second = (first * exact).astype(np.float32)
+    third = (second - exact).astype(np.float32)
+    np.testing.assert_array_equal(out[:6], np.concatenate([first, second, third]))
+
+
+SCALES = """{{
+    .reg .b16 h, low, high;
+    .reg .b32 pair;
+    cvt.{mode}.ue8m0x2.f32 h, $8, $9;
+    cvt.u32.u16 $7, h;
+    cvt.rn.bf16x2.ue8m0x2 pair, h;
+    mov.b32 {{low, high}}, pair;
+    cvt.f32.bf16 $0, low;
+    cvt.f32.bf16 $1, high;
+    mov.b32 $2, 0; mov.b32 $3, 0; mov.b32 $4, 0; mov.b32 $5, 0; mov.b32 $6, 0;
+}}"""
+
+
+@pytest.mark.parametrize("mode", ["rz.satfinite", "rp.satfinite", "rp"])
+def test_powers_of_two(draw, poisoned, has_four_bits, mode):
+    """The exponents of two floats, the first one in the upper byte, and the powers of these."""
+    x, y, out = draw("float32", 64, -9, 9), draw("float32", 64, 0, 1e-3), poisoned("float32", (8, 64))
+    x[:9] = [np.nan, np.inf, -np.inf, 0, -0.0, 2.0**-127, 2.0**-127 * 1.5, 1e-40, 3.3e38]
+    floats_kernel[(1,)](x, y, out, SCALES.format(mode=mode), 64)
+    with np.errstate(all="ignore"):
+        logarithm = np.log2(np.abs(np.stack([y, x]).astype(np.float64)))
+        powers = np.clip(np.floor(logarithm) if "rz" in mode else np.ceil(logarithm), -127, 127 + (mode == "rp"))
+    codes = np.where(np.isnan(powers), 255, powers + 127)
+    np.testing.assert_array_equal(out[7], codes[1] * 256 + codes[0])
+    np.testing.assert_array_equal(out[:2], np.where(codes == 255, np.nan, 2.0 ** (codes - 127)).astype(np.float32))
+
+
+@triton.jit
+def wide_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    """The upper halves of products of 64 bits; 1 where a clock that is read again has not gone back."""
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    asm: tl.constexpr = "mul.hi.s64 $0, $2, $3; mul.hi.u64 $1, $2, $3;"
+    types: tl.constexpr = (tl.int64, tl.int64)
+    signed, unsigned = tl.inline_asm_elementwise(asm, "=&l,=&l,l,l", [x, y], dtype=types, is_pure=True, pack=1)
+    tl.store(out_ptr + i, signed)
+    tl.store(out_ptr + N + i, unsigned)
+    clock: tl.constexpr = "mov.u64 $0, %clock64;"
+    before = tl.inline_asm_elementwise(clock, "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    after = tl.inline_asm_elementwise(clock, "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    tl.store(out_ptr + 2 * N + i, (after >= before).to(tl.int64) + tl.zeros([N], tl.int64))
+
+
+def test_products_of_128_bits(draw, poisoned):
+    x, y, out = draw("int64", 32), draw("int64", 32), poisoned("int64", (3, 32))
+    x[0], y[0] = -(2**63), -(2**63)
+    wide_kernel[(1,)](x, y, out, 32)
+    pairs = [(int(a), int(b)) for a, b in zip(x, y, strict=True)]
+    assert out[0].tolist() == [a * b >> 64 for a, b in pairs]
+    assert out[1].view(np.uint64).tolist() == [(a % 2**64) * (b % 2**64) >> 64 for a, b in pairs]
+    assert (out[2] == 1).all()
 
 
 def test_approximate_functions(draw, poisoned):
@@ -393,7 +526,9 @@ def test_malformed(executor, poisoned, asm, constraints, pack, message):
 @pytest.mark.parametrize(
     ("asm", "message"),
     [
-        ("mov.u32 $0, %smid;", "'mov.u32 %o0, %smid;' is not known .*, for the special register '%smid'"),
+        ("mov.u32 $0, %laneid;", "'mov.u32 %o0, %laneid;' is not known .*, for the special register '%laneid'"),
+        ("dp4a.s16.s32 $0, $1, $1, $1;", "for '.s16' here"),
+        ("{ .reg .pred p; setp.lt.s32 p, $1, $1, p; }", "for 4 operands"),
         ("ld.global.b32 $0, [$1];", "'ld.global.b32 %o0, \\[%o1\\];' is not known"),
         ("add.rz.f32 $0, $1, $1;", "for '.rz' here"),
         ("{ L: bra L; }", "is not known where there is no PTX, for 'bra'"),

@@ -104,6 +104,6 @@ def decode_selp(d: Decoding):
 @RULES.pure("slct")
 def decode_slct(d: Decoding):
     condition = d.type()
-    d.flag("ftz")
+    flushed = flush if d.flag("ftz") else np.asarray
     type = d.type()
-    return elementwise(d, lambda a, b, c: np.where(c >= 0, a, b), type, type, type, condition)
+    return elementwise(d, lambda a, b, c: np.where(flushed(c) >= 0, a, b), type, type, type, condition)

@@ -4,6 +4,7 @@ cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, 
 cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
 cvt.rn.satfinite.e4m3x2.f32 %rs1, %r1, %r2;
 cvt.rn.f16x2.e2m1x2 %r4, %b1;                      two of four bits in a byte
+cvt.rp.satfinite.ue8m0x2.f32 %rs2, %r1, %r2;       two powers of two, as exponents
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ RULES = Rules()
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _TO_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_SCALES = "ue8m0x2"  # pairs of powers of two
 # Pairs of floats of eight bits and fewer, by the register that holds one; of others the bits of the largest number.
 _SMALL_PAIRS = {"e4m3x2": "b16", "e5m2x2": "b16", "e2m3x2": "b16", "e3m2x2": "b16", "e2m1x2": "b8"}
 _LARGEST = {"f16x2": 0x7BFF, "bf16x2": 0x7F7F}
@@ -146,6 +148,8 @@ def _decode_pair(d: Decoding, result: str, source: str):
     """Two floats in a register: of two operands the first is the upper one."""
     mode = d.choice(*_ROUNDINGS, default="rn")
     is_finite, relu = d.flag("satfinite"), d.flag("relu")
+    if _SCALES in (result, source):
+        return _decode_scales(d, result, source, mode, is_finite)
     if source in _SMALL_PAIRS and result == "f16x2":
         return elementwise(d, lambda a: _from_small(a, source, relu), "b32", _SMALL_PAIRS[source])
     if result in _SMALL_PAIRS and source == "f16x2" and is_finite:
@@ -155,6 +159,34 @@ def _decode_pair(d: Decoding, result: str, source: str):
     write, high, low = d.destination(0, _SMALL_PAIRS.get(result, "b32")), d.source(1, "f32"), d.source(2, "f32")
     pack = _pair_packer(d, result, mode, is_finite)
     return lambda group: write(group, pack(_relu(np.stack([low(group), high(group)], 1), relu)))
+
+
+def _decode_scales(d: Decoding, result: str, source: str, mode: str, is_finite: bool):
+    """Exponents of float32: 255 is NaN, 0 the least power, 2**-127."""
+    if source == _SCALES and result == "bf16x2":
+        return elementwise(d, _from_scales, "b32", "b16")
+    if source not in ("f32", "bf16x2") or mode not in ("rz", "rp"):
+        raise d.error(f"no conversion from {source} to {result}")
+    if source == "bf16x2":
+        return elementwise(d, lambda a: _to_scales(widen(a, source), mode, is_finite), "b16", "b32")
+    write, high, low = d.destination(0, "b16"), d.source(1, "f32"), d.source(2, "f32")
+    return lambda group: write(group, _to_scales(np.stack([low(group), high(group)], 1), mode, is_finite))
+
+
+def _to_scales(pair: np.ndarray, mode: str, is_finite: bool) -> np.ndarray:
+    """Float32 pairs [threads, 2] to a register of 16 bits; the sign is lost."""
+    size = np.abs(np.ascontiguousarray(pair, np.float32))
+    fraction, exponent = np.frexp(size.astype(np.float64))
+    power = exponent - (fraction == 0.5) if mode == "rp" else exponent - 1
+    codes = np.where(size == 0, 0, np.clip(power + 127, 0, 254 if is_finite else 255))
+    codes = np.where(np.isinf(size), 254 if is_finite else 255, codes)
+    return np.where(np.isnan(size), 255, codes).astype(np.uint8).view(np.uint16)[:, 0]
+
+
+def _from_scales(bits: np.ndarray) -> np.ndarray:
+    codes = np.ascontiguousarray(bits)[:, None].view(np.uint8)
+    powers = np.where(codes == 0, 0x0040, np.where(codes == 255, 0x7FFF, codes.astype(np.uint16) << 7))
+    return powers.astype(np.uint16).view(np.uint32)[:, 0]
 
 
 def _pair_packer(d: Decoding, result: str, mode: str, is_finite: bool) -> Callable:

@@ -160,7 +160,7 @@ _TESTS: dict[str, Callable] = {
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),
     "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
+    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).tiny) | (a == 0)),
     "subnormal": lambda a: (np.abs(a) < np.finfo(a.dtype).tiny) & (a != 0),
 }
 

@@ -1,4 +1,4 @@
-"""Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, dp4a. It wraps, as NumPy's does.
+"""Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, dp4a, dp2a. It wraps, as NumPy's does.
 
 mad.wide.s32 %rd1, %r1, %r2, %rd2;       d = int64(a) * int64(b) + c
 """
@@ -149,14 +149,22 @@ def decode_sad(d: Decoding):
     return elementwise(d, lambda a, b, c: np.maximum(a, b) - np.minimum(a, b) + c, type, type, type, type)
 
 
-@RULES.pure("dp4a")
-def decode_dp4a(d: Decoding):
+@RULES.pure("dp4a", "dp2a")
+def decode_dot(d: Decoding):
+    """Four bytes with four, or two parts of 16 bits with the lower or the upper two of four bytes."""
     second, first = d.modifiers.pop(), d.modifiers.pop()
     result = "u32" if (first, second) == ("u32", "u32") else "s32"
+    has_two = d.instruction.opcode.startswith("dp2a")
+    chosen = slice(*((0, 2) if d.choice("lo", "hi") == "lo" else (2, 4))) if has_two else slice(4)
 
     def dot(a, b, c):
-        x = np.asarray(a).reshape(-1, 1).view(np.int8 if first == "s32" else np.uint8).astype(np.int32)
-        y = np.asarray(b).reshape(-1, 1).view(np.int8 if second == "s32" else np.uint8).astype(np.int32)
+        x = _parts(a, first, 16 if has_two else 8)
+        y = _parts(b, second, 8)[:, chosen]
         return ((x * y).sum(1, dtype=np.int32) + np.asarray(c).view(np.int32)).view(np.asarray(c).dtype)
 
     return elementwise(d, dot, result, "b32", "b32", result)
+
+
+def _parts(values: np.ndarray, type: str, bits: int) -> np.ndarray:
+    """The parts of registers of 32 bits [threads], [threads, 32 / bits] of int32."""
+    return np.asarray(values).reshape(-1, 1).view(f"{'int' if type == 's32' else 'uint'}{bits}").astype(np.int32)

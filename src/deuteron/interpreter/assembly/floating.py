@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.interpreter.assembly import control
-from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare, flushed
+from deuteron.interpreter.assembly import control, dots, integers, predicates
+from deuteron.interpreter.assembly.integers import INTEGER_RULES, by_kind
+from deuteron.interpreter.assembly.predicates import compare, flushed
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
+from deuteron.interpreter.assembly.scales import SCALES, from_scales, to_scales
 from deuteron.interpreter.assembly.small_floats import SMALL_FLOATS, SmallFloat, decoded, encoded
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
 from deuteron.ir.tt.convert import FpToFpOp, PreciseDivFOp, PreciseSqrtOp, RoundingMode
@@ -25,6 +27,7 @@ from deuteron.ptx.syntax import Operand
 
 Emit = Callable[..., SSAValue]
 _FP8 = {"e4m3x2": f8e4m3, "e5m2x2": f8e5m2}
+_HALVES = ("f16x2", "bf16x2")
 _EXACT = {f32: 23, f64: 52}
 
 
@@ -77,6 +80,15 @@ def _divide(r: Registers, is_rounded: bool, a: SSAValue, b: SSAValue) -> SSAValu
     return r.op(PreciseDivFOp if is_rounded and _element(a) == f32 else arith.DivfOp, a, b)
 
 
+def _with_sign(r: Registers, is_rounded: bool, sign: SSAValue, x: SSAValue) -> SSAValue:
+    """copysign: its first operand has the sign."""
+    bits = bit_width_of(_element(x))
+    mask = -(1 << bits - 1)
+    signed = r.op(arith.AndIOp, r.bits(sign, BITS[bits]), r.constant(mask, BITS[bits]))
+    magnitude = r.op(arith.AndIOp, r.bits(x, BITS[bits]), r.constant(~mask, BITS[bits]))
+    return r.bits(r.op(arith.OrIOp, signed, magnitude), _element(x))
+
+
 def _reciprocal(r: Registers, is_rounded: bool, x: SSAValue) -> SSAValue:
     return _divide(r, is_rounded, _one(r, x), x)
 
@@ -122,14 +134,18 @@ def narrowed(r: Registers, x: SSAValue, type: Attribute, rounding: RoundingMode 
 
 def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     *rest, target, source = modifiers
-    is_pair = target in (*PAIRS, *_FP8, *SMALL_FLOATS) and source == "f32"
+    is_pair = target in (*_HALVES, *_FP8, *SMALL_FLOATS, SCALES) and source == "f32"
     if len(operands) != (3 if is_pair else 2):
         raise r.refusal(f"{len(operands)} operands")
-    if target in SMALL_FLOATS:
+    if target == SCALES:
+        to_scales(r, rest, source, operands)
+    elif source == SCALES:
+        from_scales(r, rest, target, operands)
+    elif target in SMALL_FLOATS:
         _convert_to_small(r, [*rest, source], SMALL_FLOATS[target], operands)
     elif source in SMALL_FLOATS:
         _convert_from_small(r, [*rest, target], SMALL_FLOATS[source], operands)
-    elif target in (*PAIRS, *_FP8):
+    elif target in (*_HALVES, *_FP8):
         _convert_pair(r, rest, target, source, operands)
     elif target == "tf32":
         r.only([*rest, source], "rna", "f32")
@@ -145,7 +161,8 @@ def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> 
 
 def _converted(r: Registers, rest: list[str], x: SSAValue, target: str, source: str) -> SSAValue:
     if source in INTEGERS and target in INTEGERS:
-        r.only(rest)
+        r.only(rest, "sat")
+        x = _inside(r, x, target, source) if rest else x
         return r.resized(x, bit_width_of(TYPES[target]), source.startswith("s"))
     if source in INTEGERS:
         r.only(rest, "rn")
@@ -153,6 +170,19 @@ def _converted(r: Registers, rest: list[str], x: SSAValue, target: str, source: 
     if target in INTEGERS:
         return _to_integer(r, rest, x, target)
     return _float_to_float(r, rest, x, TYPES[target])
+
+
+def _inside(r: Registers, x: SSAValue, target: str, source: str) -> SSAValue:
+    """The nearest of the integers that both types have."""
+    (low, high), (least, most) = (_range_of(type) for type in (target, source))
+    clip = (arith.MaxSIOp, arith.MinSIOp) if source.startswith("s") else (arith.MaxUIOp, arith.MinUIOp)
+    x = r.op(clip[0], x, r.constant(max(low, least), TYPES[source]))
+    return r.op(clip[1], x, r.constant(min(high, most), TYPES[source]))
+
+
+def _range_of(type: str) -> tuple[int, int]:
+    bits = bit_width_of(TYPES[type])
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if type.startswith("s") else (0, (1 << bits) - 1)
 
 
 def _from_integer(r: Registers, x: SSAValue, type: Attribute, is_signed: bool) -> SSAValue:
@@ -209,7 +239,7 @@ def _to_integer(r: Registers, rest: list[str], x: SSAValue, target: str) -> SSAV
     x = widened(r, x) if _element(x) in (f16, bf16) else x
     type, bits, is_signed = _element(x), bit_width_of(TYPES[target]), target.startswith("s")
     rounded = whole(r, modes[0] if modes else "rzi", x)
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+    low, high = _range_of(target)
     below = numbers.ldexp(1.0, bits - is_signed)  # the least that is too large
     of_nan = -(1 << bits - 1) if 64 in (bits, bit_width_of(type)) else 0
     is_number = compare(r, "num", x, x, "f32")
@@ -310,11 +340,14 @@ FLOAT_RULES: dict[str, Rule] = {
     "abs": elementwise(simple(math.AbsFOp)),
 }
 ALL_RULES: dict[str, Rule] = {
-    **RULES,
+    **integers.RULES,
+    **predicates.RULES,
+    **dots.RULES,
     **control.RULES,
     **INTEGER_RULES,
     **{name: by_kind(INTEGER_RULES[name], rule) for name, rule in FLOAT_RULES.items()},
     "fma": elementwise(simple(math.FmaOp), "rn"),
+    "copysign": elementwise(_with_sign),
     "rcp": elementwise(_reciprocal, *_ROUNDING),
     "sqrt": elementwise(_square_root, *_ROUNDING),
     "rsqrt": elementwise(simple(math.RsqrtOp), "approx"),

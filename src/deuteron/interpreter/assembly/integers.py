@@ -1,4 +1,4 @@
-"""Instructions on integers, bits and predicates.
+"""Instructions on integers and bits, and moves.
 
 lop3.b32 d, a, b, c, 0xE8       (a & b & c) | (a & b & ~c) | ...      one term for each bit of the table
 shl.b32 d, a, b                 b < 32 ? a << b : 0
@@ -11,16 +11,11 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from deuteron.interpreter.assembly.registers import BITS, FLOATS, INTEGERS, PAIRS, TYPES, Registers, Rule
-from deuteron.ir.arith import CmpFOp, CmpIOp
-from deuteron.ir.types import bf16, bit_width_of, element_type_of, f16, f32, i1, i32, i64
+from deuteron.interpreter.assembly.predicates import compare_integers
+from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
+from deuteron.ir.tt.convert import MulHiUIOp
+from deuteron.ir.types import bit_width_of, i1, i32, i64
 from deuteron.ptx.syntax import Immediate, Operand, Vector
-
-_SIGNED, _UNSIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge"), ("eq", "ne", "ult", "ule", "ugt", "uge")
-_ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
-_UNORDERED = {"equ": "ueq", "neu": "une", "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge"}
-_EXPONENTS = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
-_COMPARISONS = dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), zip(_SIGNED, _UNSIGNED, strict=True), strict=True))
 
 
 def arithmetic(signed: type, unsigned: type) -> Rule:
@@ -41,17 +36,28 @@ def multiply(r: Registers, modifiers: list[str], operands: Sequence[Operand]) ->
     *form, type = modifiers
     r.only(form, "lo", "hi", "wide")
     bits, is_signed = bit_width_of(TYPES[type]), type.startswith("s")
-    wide = form in (["wide"], ["hi"])
-    if wide and bits == 64:
-        raise r.refusal("products of 128 bits")
-    a, b = (r.resized(r.read(o, type), 2 * bits if wide else bits, is_signed) for o in operands[1:3])
-    product = r.op(arith.MuliOp, a, b)
+    a, b = (r.read(operand, type) for operand in operands[1:3])
     if form == ["hi"]:
-        product = r.resized(r.op(arith.ShRUIOp, product, r.constant(bits, BITS[2 * bits])), bits)
+        product = _upper_half(r, a, b, is_signed)
+    else:
+        product = r.op(arith.MuliOp, *(r.resized(x, 2 * bits if form == ["wide"] else bits, is_signed) for x in (a, b)))
     result = f"{type[0]}{2 * bits}" if form == ["wide"] else type
     if len(operands) == 4:
         product = r.op(arith.AddiOp, product, r.read(operands[3], result))
     r.write(operands[0], product, result)
+
+
+def _upper_half(r: Registers, a: SSAValue, b: SSAValue, is_signed: bool) -> SSAValue:
+    """Of a product of twice as many bits: a negative factor is 2**bits less than the same bits without a sign."""
+    bits = bit_width_of(a.type)
+    if bits < 32:
+        product = r.op(arith.MuliOp, *(r.resized(x, 2 * bits, is_signed) for x in (a, b)))
+        return r.resized(r.op(arith.ShRUIOp, product, r.constant(bits, BITS[2 * bits])), bits)
+    upper = r.op(MulHiUIOp, a, b)
+    for x, other in ((a, b), (b, a)) if is_signed else ():
+        sign = r.op(arith.ShRSIOp, x, r.constant(bits - 1, BITS[bits]))
+        upper = r.op(arith.SubiOp, upper, r.op(arith.AndIOp, sign, other))
+    return upper
 
 
 def negate(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
@@ -63,6 +69,15 @@ def absolute(r: Registers, modifiers: list[str], operands: Sequence[Operand]) ->
     (type,) = modifiers
     x = r.read(operands[1], type)
     r.write(operands[0], r.op(arith.MaxSIOp, x, r.op(arith.SubiOp, r.constant(0, TYPES[type]), x)), type)
+
+
+def absolute_difference(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
+    """sad: |a - b| + c."""
+    (type,) = modifiers
+    a, b, c = (r.read(operand, type) for operand in operands[1:4])
+    most, least = (arith.MaxSIOp, arith.MinSIOp) if type.startswith("s") else (arith.MaxUIOp, arith.MinUIOp)
+    difference = r.op(arith.SubiOp, r.op(most, a, b), r.op(least, a, b))
+    r.write(operands[0], r.op(arith.AddiOp, difference, c), type)
 
 
 def logic(op: type) -> Rule:
@@ -102,7 +117,7 @@ def shifted(r: Registers, x: SSAValue, amount: SSAValue, is_left: bool, is_signe
     moved = r.op(op, x, r.resized(most, bits))
     if is_signed:
         return moved
-    return r.select(_compare(r, "ult", amount, r.constant(bits, i32)), moved, r.constant(0, type))
+    return r.select(compare_integers(r, "ult", amount, r.constant(bits, i32)), moved, r.constant(0, type))
 
 
 def funnel(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
@@ -143,7 +158,7 @@ def permute(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> 
         place = r.resized(r.op(arith.ShLIOp, index, r.constant(3, i32)), 64)
         byte = r.resized(r.op(arith.ShRUIOp, whole, place), 8)
         sign = r.op(arith.ShRSIOp, byte, r.constant(7, BITS[8]))
-        is_sign = _compare(r, "ne", r.op(arith.AndIOp, nibble, r.constant(8, i32)), r.constant(0, i32))
+        is_sign = compare_integers(r, "ne", r.op(arith.AndIOp, nibble, r.constant(8, i32)), r.constant(0, i32))
         chosen.append(r.select(is_sign, sign, byte))
     r.write(operands[0], r.joined(chosen), "b32")
 
@@ -200,10 +215,33 @@ def count_ones(r: Registers, modifiers: list[str], operands: Sequence[Operand]) 
 def count_zeros(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     """clz: all below the highest one set, then the rest counted."""
     (type,) = modifiers
-    element, x, step = TYPES[type], r.read(operands[1], type), 1
-    while step < bit_width_of(element):
-        x, step = r.op(arith.OrIOp, x, r.op(arith.ShRUIOp, x, r.constant(step, element))), 2 * step
-    r.write(operands[0], r.resized(_ones(r, _not(r, x)), 32), "u32")
+    filled = _filled(r, r.read(operands[1], type))
+    r.write(operands[0], r.resized(_ones(r, _not(r, filled)), 32), "u32")
+
+
+def find_highest(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
+    """bfind: the place of the highest one, of a negative number of the highest zero; or how far it is from the top.
+    Of none -1.
+    """
+    *rest, type = modifiers
+    r.only(rest, "shiftamt")
+    x, bits = r.read(operands[1], type), bit_width_of(TYPES[type])
+    if type.startswith("s"):
+        x = r.op(arith.XOrIOp, x, r.op(arith.ShRSIOp, x, r.constant(bits - 1, TYPES[type])))
+    below = r.resized(_ones(r, _filled(r, x)), 32)
+    place = r.op(arith.SubiOp, below, r.constant(1, i32))
+    if rest:
+        is_none = compare_integers(r, "eq", below, r.constant(0, i32))
+        place = r.select(is_none, place, r.op(arith.SubiOp, r.constant(bits, i32), below))
+    r.write(operands[0], place, "u32")
+
+
+def _filled(r: Registers, x: SSAValue) -> SSAValue:
+    """All bits below the highest one set."""
+    bits, step = bit_width_of(x.type), 1
+    while step < bits:
+        x, step = r.op(arith.OrIOp, x, r.op(arith.ShRUIOp, x, r.constant(step, BITS[bits]))), 2 * step
+    return x
 
 
 def _ones(r: Registers, x: SSAValue) -> SSAValue:
@@ -229,47 +267,6 @@ def move(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> Non
         r.write(target, r.joined([r.read(element, f"b{bits}") for element in source.elements]), type)
     else:
         r.write(target, r.read(source, type), type)
-
-
-def select(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
-    (type,) = modifiers
-    x, y = (r.read(operand, type) for operand in operands[1:3])
-    r.write(operands[0], r.select(r.read(operands[3], "pred"), x, y), type)
-
-
-def set_predicate(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
-    comparison, *rest, type = modifiers
-    r.only(rest, "ftz")
-    x, y = (r.read(operand, type) for operand in operands[1:3])
-    if rest:
-        x, y = flushed(r, x), flushed(r, y)
-    r.write(operands[0], compare(r, comparison, x, y, type), "pred")
-
-
-def flushed(r: Registers, x: SSAValue) -> SSAValue:
-    """A denormal float as a zero of its sign."""
-    element = element_type_of(x.type)
-    bits, zero = BITS[bit_width_of(element)], r.constant(0, BITS[bit_width_of(element)])
-    exponent = r.op(arith.AndIOp, r.bits(x, bits), r.constant(_EXPONENTS[element], bits))
-    sign = r.op(arith.AndIOp, r.bits(x, bits), r.constant(-(1 << bit_width_of(element) - 1), bits))
-    return r.select(_compare(r, "eq", exponent, zero), r.bits(sign, element), x)
-
-
-def compare(r: Registers, comparison: str, x: SSAValue, y: SSAValue, type: str) -> SSAValue:
-    if type in FLOATS:
-        predicate = (_ORDERED | _UNORDERED).get(comparison)
-        if predicate is None:
-            raise r.refusal(f"'.{comparison}' here")
-        return r.value(CmpFOp(x, y, predicate))
-    unsigned = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(comparison)
-    if (unsigned or comparison) not in _COMPARISONS:
-        raise r.refusal(f"'.{comparison}' here")
-    signed_name, unsigned_name = _COMPARISONS[unsigned or comparison]
-    return _compare(r, signed_name if type.startswith("s") and not unsigned else unsigned_name, x, y)
-
-
-def _compare(r: Registers, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
-    return r.value(CmpIOp(x, y, predicate))
 
 
 def _number(r: Registers, operand: Operand) -> int:
@@ -303,9 +300,9 @@ RULES: dict[str, Rule] = {
     "brev": reverse,
     "popc": count_ones,
     "clz": count_zeros,
+    "bfind": find_highest,
+    "sad": absolute_difference,
     "mov": move,
-    "selp": select,
-    "setp": set_predicate,
     "mad": multiply,
 }
 INTEGER_RULES: dict[str, Callable] = {

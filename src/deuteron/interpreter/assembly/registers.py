@@ -30,7 +30,8 @@ INTEGERS: dict[str, Attribute] = {
 }
 FLOATS: dict[str, Attribute] = {"f16": f16, "bf16": bf16, "f32": f32, "f64": f64}
 TYPES: dict[str, Attribute] = {**INTEGERS, **FLOATS, "pred": i1}
-PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "s16x2": "s16", "u16x2": "u16"}
+PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "s16x2": "s16", "u16x2": "u16", "f32x2": "f32"}
+_CLOCKS = ("%globaltimer", "%clock", "%clock64")
 BITS = {1: i1, 8: i8, 16: i16, 32: i32, 64: i64}
 
 Rule = Callable[["Registers", list[str], Sequence[Operand]], None]
@@ -102,8 +103,10 @@ class Registers:
         return self.bits(self.resized(self.values[operand.index], bit_width_of(element)), element)
 
     def _special(self, operand: Special) -> SSAValue:
-        """A special register in 64 bits: nanoseconds of the clock, read once for all elements."""
-        if operand.name != "%globaltimer":
+        """A special register in 64 bits: nanoseconds of the clock, read once for all elements; the only processor."""
+        if operand.name == "%smid":
+            return self.constant(0, i64)
+        if operand.name not in _CLOCKS:
             raise self.refusal(f"the special register '{operand.name}'")
         clock = self._b.value(GlobalTimerOp())
         return self._b.value(SplatOp(clock, self._shape)) if self._shape else clock
@@ -138,13 +141,14 @@ class Registers:
         if type not in PAIRS:
             return [self.read(operand, type)]
         element = TYPES[PAIRS[type]]
-        return [self.bits(half, element) for half in self.split(self.read(operand, "b32"), 2)]
+        return [self.bits(half, element) for half in self.split(self.read(operand, _whole(type)), 2)]
 
     def write_parts(self, operand: Operand, values: Sequence[SSAValue], type: str) -> None:
         if len(values) == 1:
             self.write(operand, values[0], type)
         else:
-            self.write(operand, self.joined([self.bits(v, BITS[bit_width_of(v.type)]) for v in values]), "b32")
+            halves = [self.bits(value, BITS[bit_width_of(value.type)]) for value in values]
+            self.write(operand, self.joined(halves), _whole(type))
 
     def split(self, value: SSAValue, count: int) -> list[SSAValue]:
         """An integer in equal parts, the lowest first."""
@@ -175,6 +179,11 @@ class Registers:
             "Write it in the language, or compile for a GPU; docs/inline_asm.md lists what is known.",
             *from_attribute(self._op.location),
         )
+
+
+def _whole(pair: str) -> str:
+    """The bits of a pair."""
+    return f"b{2 * bit_width_of(TYPES[PAIRS[pair]])}"
 
 
 def _bits_of(type: str) -> int:

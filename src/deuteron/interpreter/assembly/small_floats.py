@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from deuteron.interpreter.assembly.integers import compare
+from deuteron.interpreter.assembly.predicates import compare
 from deuteron.interpreter.assembly.registers import Registers
 from deuteron.ir.types import f16, f32, i16, i32
 

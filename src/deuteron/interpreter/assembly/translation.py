@@ -26,11 +26,11 @@ from deuteron.ptx.inline import REGISTER_BITS, num_registers, parse_constraints,
 # How many operands instructions have, their destination among them.
 _OPERANDS = {
     (0,): "trap",
-    (2,): "mov not neg abs brev popc clz rcp sqrt rsqrt ex2 lg2 sin cos tanh",
+    (2,): "mov not neg abs brev popc clz bfind testp rcp sqrt rsqrt ex2 lg2 sin cos tanh",
     (2, 3): "cvt",
-    (3,): "add sub mul div rem and or xor shl shr setp",
-    (3, 4): "min max",
-    (4,): "fma mad selp shf prmt bfe",
+    (3,): "add sub mul div rem and or xor shl shr copysign",
+    (3, 4): "min max setp",
+    (4,): "fma mad selp slct shf prmt bfe sad dp4a dp2a",
     (5,): "lop3 bfi",
 }
 _OPERANDS_OF = {name: counts for counts, names in _OPERANDS.items() for name in names.split()}
