@@ -642,7 +642,7 @@ def test_the_clock(poisoned, is_ready):
 def trapping_kernel(x_ptr, out_ptr, GUARD: tl.constexpr, N: tl.constexpr):
     offsets = tl.arange(0, N)
     x = tl.load(x_ptr + offsets)
-    tl.inline_asm_elementwise("griddepcontrol.wait; // $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    tl.inline_asm_elementwise("bar.sync 0; griddepcontrol.wait; // $0", "=r", [], tl.int32, is_pure=False, pack=1)
     text: tl.constexpr = "{ .reg .pred p; setp.gt.s32 p, $1, 7; " + GUARD + " trap; } // $0"
     if tl.max(x) > 3:
         tl.inline_asm_elementwise(text, "=r,r", [x], dtype=tl.int32, is_pure=False, pack=1)

@@ -4,7 +4,7 @@ registers.py     the registers of one template as values, reading and writing th
 predicates.py    comparisons, kinds of floats, choices      (RULES)
 integers.py      integers, bits, moves                      (RULES, INTEGER_RULES)
 dots.py          sums of products of bytes                  (RULES)
-control.py       trap, and what has no effect               (RULES)
+control.py       trap, barriers, what has no effect         (RULES)
 small_floats.py  floats of four and six bits
 scales.py        powers of two in eight bits
 floating.py      floats, conversions; all rules together    (ALL_RULES)
