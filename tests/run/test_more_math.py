@@ -88,6 +88,24 @@ def test_division_and_clamp_are_exact(draw, poisoned, check):
 
 
 @triton.jit
+def fma_kernel(x_ptr, y_ptr, z_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.fma(tl.load(x_ptr + i), tl.load(y_ptr + i), tl.load(z_ptr + i)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "step", "little"), [("float16", 2.0**-10, 2.0**-24), ("bfloat16", 2.0**-7, 2.0**-60)]
+)
+def test_fma_of_narrow_floats_rounds_once(draw, poisoned, check, dtype, step, little):
+    """A product in the middle between two numbers, and what a float32 would lose of it: that says which is nearer."""
+    x, y, z, out = draw(dtype, 32, 1, 2), draw(dtype, 32, 1, 2), draw(dtype, 32), poisoned(dtype, 32)
+    x[:3], y[:3], z[:3] = 1 + step, 1.5, [little, -little, np.inf]
+    fma_kernel[(1,)](x, y, z, out, BLOCK=32)
+    assert out[:3].tolist() == [1.5 + 2 * step, 1.5 + step, np.inf]
+    check(out[3:], (x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64))[3:].astype(x.dtype), ulps=0)
+
+
+@triton.jit
 def umulhi_kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.umulhi(tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)))

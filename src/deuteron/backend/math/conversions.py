@@ -183,6 +183,17 @@ def round_to_odd(b: Builder, x: Value) -> Value:
     return b.bitcast(odd, like(x.type, "float"))
 
 
+def sum_to_odd(b: Builder, x: Value, y: Value) -> Value:
+    """The sum of two doubles: an exact one as it is, others the neighbour with an odd mantissa."""
+    total = b.fadd(x, y, flags="")
+    from_y = b.fsub(total, x, flags="")
+    lost = b.fadd(b.fsub(x, b.fsub(total, from_y, flags=""), flags=""), b.fsub(y, from_y, flags=""), flags="")
+    type, none = like(x.type, "i64"), const(x.type, 0.0)
+    is_too_large = b.fcmp("olt", b.fmul(b.copysign(const(x.type, 1.0), total), lost, flags=""), none)
+    truncated = b.sub(b.bitcast(total, type), b.zext(is_too_large, type))
+    return b.bitcast(b.or_(truncated, b.zext(b.fcmp("one", lost, none), type)), x.type)
+
+
 def truncate_to_f32(b: Builder, x: Value) -> Value:
     """double -> float, rounded towards zero."""
     type = like(x.type, "i32")

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, like
+from deuteron.backend.math.conversions import round_to_odd, sum_to_odd
 from deuteron.backend.math.error_function import erf
 from deuteron.backend.math.exponentials import exp2_or_zero, exp_or_zero, tanh
 from deuteron.backend.math.logarithms import log, log2
@@ -46,6 +47,14 @@ def ceil(b: Builder, x: Value, rounds: bool) -> Value:
 def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     """x * y + z in one rounding; in two on the old CPUs that have no such instruction."""
     return fused(b, x, y, z)
+
+
+def narrow_fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
+    """x * y + z of floats of 16 bits or fewer, rounded to odd, so that it can be rounded to them: a double has the
+    product exactly.
+    """
+    x, y, z = (b.fpext(value, like(value.type, "double")) for value in (x, y, z))
+    return round_to_odd(b, sum_to_odd(b, b.fmul(x, y, flags=""), z))
 
 
 def _round(b: Builder, x: Value) -> Value:

@@ -23,7 +23,7 @@ from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.functions import precise_divide
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
-from deuteron.ir.types import bf16, element_type_of
+from deuteron.ir.types import bf16, element_type_of, is_narrow_float
 from deuteron.machine.cpu import CPU
 
 Emit = Callable[..., Value]
@@ -121,6 +121,11 @@ def remf(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
     return lanewise(ctx.emitter, partial(remainder, divides=ctx.target.fuses and ctx.target.rounds), x, y)
 
 
+def multiply_add(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
+    is_narrow = is_narrow_float(element_type_of(op.results[0].type))
+    return _rounding(functions.narrow_fma if is_narrow else functions.fma)(ctx, op, *fragments)
+
+
 RULES: dict[str, Rule] = {
     "arith.addf": _rounding(Builder.fadd),
     "arith.subf": _rounding(Builder.fsub),
@@ -136,7 +141,7 @@ RULES: dict[str, Rule] = {
     "math.absf": _on_sign(Builder.fabs, Builder.and_, ~_SIGN),
     "math.floor": _to_whole(functions.floor),
     "math.ceil": _to_whole(functions.ceil),
-    "math.fma": _rounding(functions.fma),
+    "math.fma": multiply_add,
     "tt.clampf": clamp,
     "tt.precise_sqrt": _rounding(Builder.sqrt),
     "tt.precise_divf": _rounding(precise_divide),
