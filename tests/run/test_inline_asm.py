@@ -244,6 +244,40 @@ def test_pairs_of_float32(draw, poisoned, has_four_bits):
     np.testing.assert_array_equal(out[:6], np.concatenate([first, second, third]))
 
 
+ROUNDED = """{
+    .reg .b32 pair;
+    .reg .b16 low, high;
+    cvt.rn.tf32.f32 $0, $8;
+    cvt.rz.tf32.f32 $1, $8;
+    cvt.rna.tf32.f32 $2, $8;
+    cvt.rn.relu.bf16x2.f32 pair, $8, $9;
+    mov.b32 {low, high}, pair;
+    cvt.f32.bf16 $3, low;
+    cvt.f32.bf16 $4, high;
+    cvt.rn.bf16x2.f32 pair, $8, $9;
+    fma.rn.relu.bf16x2 pair, pair, pair, pair;
+    mov.b32 {low, high}, pair;
+    cvt.f32.bf16 $5, low;
+    cvt.f32.bf16 $6, high;
+    mov.b32 $7, 0;
+}"""
+
+
+def test_tf32_and_numbers_that_are_not_negative(draw, poisoned, has_four_bits):
+    x, y, out = draw("float32", 64, -3, 3), draw("float32", 64, -3, 3), poisoned("float32", (8, 64))
+    x[:6], y[:2] = [1 + 2.0**-11, 1 + 3 * 2.0**-11, np.inf, -np.inf, -0.0, -1 - 2.0**-11], [np.nan, -0.0]
+    floats_kernel[(1,)](x, y, out, ROUNDED, 64)
+    bits = x.view(np.uint32)
+    for index, extra in enumerate([0xFFF + (bits >> 13 & 1), 0, 0x1000]):
+        cut = np.where(np.isfinite(x), (bits + np.uint32(extra) & 0xFFFFE000).view(np.float32), x)
+        np.testing.assert_array_equal(out[index], cut)
+    narrow = np.stack([y, x]).astype(ml_dtypes.bfloat16)
+    wide = narrow.astype(np.float64)
+    with np.errstate(all="ignore"):
+        sums = (wide * wide + wide).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(out[3:7], np.maximum(np.concatenate([narrow, sums]).astype(np.float32), 0))
+
+
 SCALES = """{{
     .reg .b16 h, low, high;
     .reg .b32 pair;

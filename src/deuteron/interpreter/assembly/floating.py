@@ -44,6 +44,7 @@ def elementwise(emit: Emit, *known: str) -> Rule:
             values = [flushed(r, value) for value in column] if flush else column
             result = emit(r, "rn" in rest, *values)
             result = flushed(r, result) if flush else result
+            result = _not_negative(r, result) if "relu" in rest else result
             results.append(saturated(r, result) if "sat" in rest else result)
         r.write_parts(operands[0], results, type)
 
@@ -54,6 +55,11 @@ def saturated(r: Registers, x: SSAValue) -> SSAValue:
     """In [0, 1]; NaN is 0."""
     type = _element(x)
     return r.op(arith.MinnumfOp, r.op(arith.MaxnumfOp, x, r.constant(0.0, type)), r.constant(1.0, type))
+
+
+def _not_negative(r: Registers, x: SSAValue) -> SSAValue:
+    """.relu: 0 for what is below; NaN stays."""
+    return r.op(arith.MaximumfOp, x, r.constant(0.0, _element(x)))
 
 
 def _element(x: SSAValue) -> Attribute:
@@ -148,8 +154,9 @@ def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> 
     elif target in (*_HALVES, *_FP8):
         _convert_pair(r, rest, target, source, operands)
     elif target == "tf32":
-        r.only([*rest, source], "rna", "f32")
-        r.write(operands[0], _to_tf32(r, r.read(operands[1], "f32")), "b32")
+        r.only([source], "f32")
+        (mode,) = rest
+        r.write(operands[0], _to_tf32(r, r.read(operands[1], "f32"), mode), "b32")
     elif target not in TYPES or source not in TYPES:
         raise r.refusal(f"'.{target}.{source}' here")
     else:
@@ -271,10 +278,15 @@ def _float_to_float(r: Registers, rest: list[str], x: SSAValue, type: Attribute)
     return saturated(r, x) if "sat" in rest else x
 
 
-def _to_tf32(r: Registers, x: SSAValue) -> SSAValue:
-    """To nearest with ten digits, halves away from zero; infinities and NaN stay."""
+def _to_tf32(r: Registers, x: SSAValue, mode: str) -> SSAValue:
+    """To ten digits: to nearest, halves away from zero (rna) or to even (rn), or cut (rz); infinities and NaN stay."""
+    r.only([mode], "rna", "rn", "rz")
     bits = r.bits(x, i32)
-    up = r.op(arith.AndIOp, r.op(arith.AddiOp, bits, r.constant(0x1000, i32)), r.constant(~0x1FFF, i32))
+    extra = r.constant(0x1000 if mode == "rna" else 0, i32)
+    if mode == "rn":
+        is_odd = r.op(arith.AndIOp, r.op(arith.ShRUIOp, bits, r.constant(13, i32)), r.constant(1, i32))
+        extra = r.op(arith.AddiOp, is_odd, r.constant(0xFFF, i32))
+    up = r.op(arith.AndIOp, r.op(arith.AddiOp, bits, extra), r.constant(~0x1FFF, i32))
     exponent = r.op(arith.AndIOp, bits, r.constant(0x7F800000, i32))
     return r.select(compare(r, "eq", exponent, r.constant(0x7F800000, i32), "u32"), bits, up)
 
@@ -287,9 +299,10 @@ def _convert_pair(r: Registers, rest: list[str], target: str, source: str, opera
         values = [narrowed_fp8(r, byte, _FP8[source]) for byte in bytes]
         r.write_parts(operands[0], values, "f16x2")
         return
-    r.only(rest, "rn", "rz", "satfinite")
+    r.only(rest, "rn", "rz", "satfinite", "relu")
     r.only([source], "f32", "f16x2")
     values = r.parts(operands[1], source) if source == "f16x2" else [r.read(o, "f32") for o in operands[2:0:-1]]
+    values = [_not_negative(r, x) for x in values] if "relu" in rest else values
     mode = RoundingMode.RTZ if "rz" in rest else RoundingMode.RTNE
     if target in _FP8:
         halves = [_to_fp8(r, x, _FP8[target]) for x in values]
@@ -346,7 +359,7 @@ ALL_RULES: dict[str, Rule] = {
     **control.RULES,
     **INTEGER_RULES,
     **{name: by_kind(INTEGER_RULES[name], rule) for name, rule in FLOAT_RULES.items()},
-    "fma": elementwise(simple(math.FmaOp), "rn"),
+    "fma": elementwise(simple(math.FmaOp), "rn", "relu"),
     "copysign": elementwise(_with_sign),
     "rcp": elementwise(_reciprocal, *_ROUNDING),
     "sqrt": elementwise(_square_root, *_ROUNDING),
