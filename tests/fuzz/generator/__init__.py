@@ -49,6 +49,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     scores,
     shapes,
     sorting,
+    tables,
     tails,
     tiles_in_order,
     tuples,

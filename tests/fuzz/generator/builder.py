@@ -294,6 +294,7 @@ _FREQUENCY = {
     "sort": 0.3,
     "random": 0.3,
     "tuple": 0.6,
+    "table": 0.3,
     "needed rows": 0.15,
     "tail": 0.4,
     "neighbours": 0.4,

@@ -105,14 +105,34 @@ def exchange(b: Builder) -> None:
 
 @statement_of("random")
 def random_words(b: Builder) -> None:
+    """One of a kind for each offset, or the four of one Philox, of seeds that are known or not."""
     offset = b.pick(lambda v: v.dtype in INTEGERS)
-    name, dtype = b.rng.choice((("randint", "uint32"), ("rand", "float32")))
-    seed = b.rng.choice((0, 1, 42, 2**31 + 5, 2**40 + 3))
+    name, dtype = b.rng.choice((("randint", "uint32"), ("rand", "float32"), ("randn", "float32")))
+    known = b.rng.choice((0, 1, 42, 2**31 + 5, 2**40 + 3))
+    seed = b.number("int64", known) if b.chance(0.3) else known
     rounds = f"n_rounds={b.rng.choice((1, 3, 10))}"
     if b.chance(0.3):
-        words = [b.name() for _ in range(4)]
-        b.emit(f"{', '.join(words)} = tl.{name}4x({seed}, {offset}, {rounds})")
-        for word in words:
-            b.add_to_scope(Value(word, dtype, offset.shape))
-        return
-    b.define(f"tl.{name}({seed}, {offset}, {rounds})", dtype, offset.shape)
+        _words(b, f"tl.{name}4x({seed}, {offset}, {rounds})", dtype, offset.shape)
+    else:
+        b.define(f"tl.{name}({seed}, {offset}, {rounds})", dtype, offset.shape)
+
+
+@statement_of("random")
+def philox(b: Builder) -> None:
+    """Of four counters of 32 or 64 bits; two words as normal numbers at times."""
+    dtype, shape = b.rng.choice(("uint32", "uint64")), b.shape()
+    counters = ", ".join(str(b.value(dtype, shape)) for _ in range(4))
+    words = _words(
+        b, f"tl.philox({b.rng.choice((0, 5, 2**33 + 1))}, {counters}, {b.rng.choice((1, 10))})", dtype, shape
+    )
+    if dtype == "uint32" and b.chance(0.5):
+        uniform = [f"tl.uint_to_uniform_float({word})" for word in words[:2]]
+        _words(b, f"tl.pair_uniform_to_normal({', '.join(uniform)})", "float32", shape, 2)
+
+
+def _words(b: Builder, text: str, dtype: str, shape: tuple[int, ...], count: int = 4) -> list[str]:
+    words = [b.name() for _ in range(count)]
+    b.emit(f"{', '.join(words)} = {text}")
+    for word in words:
+        b.add_to_scope(Value(word, dtype, shape))
+    return words
