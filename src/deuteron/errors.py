@@ -122,6 +122,17 @@ class OtherKernel(UsageError, RuntimeError):
     """What was written down of one kernel is given to another; Triton's programs catch RuntimeError."""
 
 
+def of_machine(error: OSError | MemoryError) -> str:
+    """What is said of an error that is no fault of a kernel: a file or memory that is not there, or a library that
+    memory is missing for, of which llvmlite says that it may not be found.
+    """
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory{f': {error}' if str(error) else ''}"
+    cause = error.__context__ if error.errno is None and isinstance(error.__context__, OSError) else error
+    what = "" if cause.filename is None else f"'{cause.filename}': "
+    return f"{what}{cause.strerror or cause}"
+
+
 def not_written(path: object, error: OSError) -> UsageError:
     """The error for a file or a folder that cannot be written."""
     reason = f"'{error.filename}' is no folder" if isinstance(error, FileExistsError) else error.strerror or error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deuteron.errors import UsageError
-from deuteron.library import processes
+from deuteron.library import processes, worker
 
 SERVED = """
 import multiprocessing, sys
@@ -45,3 +45,25 @@ def test_processes_are_forked_where_python_cannot_be_started(executable: str | N
     """Of an embedded Python, or a user who may not execute its file: no process that compiles could be started."""
     monkeypatch.setattr(sys, "executable", executable)
     assert processes._context().get_start_method() == "fork"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError("Could not find 'libllvmlite.so'."), "error: libllvmlite.so: failed to map segment"),
+        (OSError(errno.ENOSPC, "No space left on device", "x.ptx"), "error: 'x.ptx': No space left on device"),
+        (MemoryError("512 bytes"), "error: there is not enough memory: 512 bytes"),
+        (MemoryError(), "error: there is not enough memory"),
+    ],
+)
+def test_what_a_machine_lacks_is_a_line(error: Exception, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """With `ulimit -v` of 256 MB it was the traceback of a process, and that the compiler ended with status 1."""
+
+    def fail(*_: object) -> None:
+        try:
+            raise OSError("libllvmlite.so: failed to map segment")
+        except OSError as first:
+            raise error from first
+
+    monkeypatch.setattr(worker, "compile_variant", fail)
+    assert worker.outcome_of(None, tmp_path) == worker.Mistake(text)

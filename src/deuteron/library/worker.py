@@ -26,7 +26,7 @@ from deuteron.aot.load import ModuleName, kernel_of, load_module
 from deuteron.aot.signature import parse_signature
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
-from deuteron.errors import DeuteronError, UsageError, suggest
+from deuteron.errors import DeuteronError, UsageError, of_machine, suggest
 from deuteron.language.functions.function import Function, Parameter
 from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
@@ -92,6 +92,8 @@ def outcome_of(variant: Variant, root: Path) -> Compiled | Mistake:
         return Mistake(error.message, error.keys)
     except DeuteronError as error:
         return Mistake(str(error))
+    except (OSError, MemoryError) as error:
+        return Mistake(f"error: {of_machine(error)}")
 
 
 def compile_variant(variant: Variant, root: Path) -> Compiled:

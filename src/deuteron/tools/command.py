@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from deuteron.errors import DeuteronError, UsageError
+from deuteron.errors import DeuteronError, UsageError, of_machine
 from deuteron.settings import settings
 from deuteron.tools.group import saying_interrupted
 from deuteron.warning_text import warning_text
@@ -59,9 +59,8 @@ class Command(click.Command):
                 ctx.exit(1)
             except BrokenPipeError:
                 raise  # whoever reads the output has seen enough
-            except OSError as error:
-                what = "" if error.filename is None else f"'{error.filename}': "
-                click.echo(f"error: {what}{error.strerror or error}", err=True)
+            except (OSError, MemoryError) as error:
+                click.echo(f"error: {of_machine(error)}", err=True)
                 ctx.exit(1)
 
 
