@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
+from itertools import repeat
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -156,21 +157,25 @@ def _shown(value: Any) -> str:
 
 def _tuple(value: tuple, item_specialiser: Specialiser) -> tuple[Token, tuple]:
     """The token of a tuple, of its class and the tokens of its items, and what is passed for them, one by one."""
-    kind = value.__class__ if hasattr(value, "_fields") else tuple
-    fixed = getattr(kind, "_fixed", None) or (False,) * len(value)
-    of_tuples = _with_known_numbers(item_specialiser) if _is_aggregate(value) else item_specialiser
-    tokens: list[Token] = []
+    tokens: list[Token] = ["tuple", value.__class__ if hasattr(value, "_fields") else tuple]
     passed: list[Any] = []
-    for index, (item, is_fixed) in enumerate(zip(value, fixed, strict=True)):
-        try:
-            specialiser = of_tuples if isinstance(item, tuple) else item_specialiser
-            token, what = (constexpr_token if is_fixed else specialiser)(item)
-        except LaunchError as error:
-            raise type(error)(f"item {index}: {error.message}") from None
-        tokens.append(token)
-        if is_passed(token):
-            passed.extend(what if isinstance(what, tuple) else (what,))
-    return ("tuple", kind, *tokens), tuple(passed)
+    specialisers = _of_fields(value, item_specialiser) if _is_aggregate(value) else repeat(item_specialiser)
+    try:
+        for item, specialiser in zip(value, specialisers, strict=False):
+            token, what = specialiser(item)
+            tokens.append(token)
+            if is_passed(token):
+                passed += what if isinstance(what, tuple) else (what,)
+    except LaunchError as error:
+        raise type(error)(f"item {len(tokens) - 2}: {error.message}") from None
+    return tuple(tokens), tuple(passed)
+
+
+def _of_fields(value: tuple, item_specialiser: Specialiser) -> Iterator[Specialiser]:
+    """The specialisers of an aggregate's fields: those that stay known at compile time are constexprs."""
+    of_tuples = _with_known_numbers(item_specialiser)
+    for item, is_fixed in zip(value, value._fixed or repeat(False), strict=False):
+        yield constexpr_token if is_fixed else of_tuples if isinstance(item, tuple) else item_specialiser
 
 
 def _with_known_numbers(item_specialiser: Specialiser) -> Specialiser:
