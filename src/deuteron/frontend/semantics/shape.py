@@ -106,9 +106,8 @@ def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
     if not x.shape:
         items = [item for item in items if item != slice(None)]  # of a scalar all of it, as in Triton
     if sum(item is not None for item in items) > len(x.shape):
-        raise ctx.error(
-            f"{x.type} has {counted(len(x.shape), 'dimension')}, indexed with {len(items)}. Use None to insert one."
-        )
+        way_out = "Use None to insert one." if x.shape else "A number has no items: pass a tuple."
+        raise ctx.error(f"{x.type} has {counted(len(x.shape), 'dimension')}, indexed with {len(items)}. {way_out}")
     for axis, item in enumerate(items):
         if item is None:
             x = insert_dimension(ctx, x, axis)
