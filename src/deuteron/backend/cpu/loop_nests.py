@@ -126,7 +126,8 @@ def _computed(plan: Plan, root: Root, own: SSAValue | None) -> tuple[tuple[Fused
         value = pending.pop()
         if not is_tile(value.type):
             continue
-        if (value in plan.places and value is not own) or not isinstance(value.owner, Operation):
+        is_kept = value in plan.places and value is not own
+        if is_kept or not isinstance(value.owner, Operation) or value.owner.regions:
             reads[_name(value)] = None
         elif value.owner not in found:
             found[value.owner] = None

@@ -34,11 +34,12 @@ from deuteron.backend.cpu.memory.transpose import exchange_lanes, exchange_words
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, Stride, knowing, parts_of
 from deuteron.backend.cpu.plan.indices import Index
 from deuteron.backend.cpu.plan.items import Nest
-from deuteron.backend.cpu.plan.roots import Keep, ReduceRoot, Root, RowRoot
+from deuteron.backend.cpu.plan.roots import Keep, LoopRoot, ReduceRoot, Root, RowRoot
 from deuteron.backend.cpu.plan.vectors.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.vectors.limits import Limits, find_limits
 from deuteron.backend.cpu.plan.vectors.quotients import Quotients
 from deuteron.backend.cpu.plan.vectors.segments import Segments
+from deuteron.backend.cpu.rules.loop_roots import emit_loop_root
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.rules.single_rows import RowSums
@@ -375,9 +376,11 @@ def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot], around: Part | None
 
 def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
     """Compute all roots at the indices of the body, then write."""
-    ctx, roots = loops.ctx, loops.nest.roots
+    ctx, roots = loops.ctx, [root for root in loops.nest.roots if not isinstance(root, LoopRoot)]
     for value, index in loops.vectorisation.turned:
         _turn(loops, value, index)
+    if loops.nest.loops:
+        _emit_loop_roots(loops)
     by_root = {reduction.root: reduction for reduction in reductions}
     rows: dict[Keep, list[Fragment]] = {}
     for copy, index in enumerate(loops.indices):
@@ -398,6 +401,17 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
     for root, fragments in rows.items():
         ctx.locate(root.op)
         write_packed(ctx, root.place, loops.indices[0], fragments)
+
+
+def _emit_loop_roots(loops: NestLoops) -> None:
+    """The loops that run at the indices of the body, in the order of the roots: one may read what is kept before it."""
+    ctx = loops.ctx
+    for root in loops.nest.roots:
+        if isinstance(root, LoopRoot):
+            emit_loop_root(ctx, root, loops.indices)
+        elif isinstance(root, Keep) and root.value is not None:
+            for index in loops.indices:
+                _source(ctx, root, root.sources[0], index)
 
 
 def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:

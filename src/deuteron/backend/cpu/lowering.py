@@ -52,6 +52,7 @@ from deuteron.backend.cpu.plan.programs.work import work_of
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.slots import Reuse
 from deuteron.backend.cpu.plan.tiles.buffers import assign_buffers
+from deuteron.backend.cpu.plan.tiles.carry_in_registers import carry_in_registers
 from deuteron.backend.cpu.plan.tiles.orders import choose_orders
 from deuteron.backend.cpu.plan.tiles.private import release_private_tiles
 from deuteron.backend.cpu.products.amx import emit_configuration, emit_release
@@ -115,7 +116,7 @@ def lower_module(
 ) -> LoweredKernel:
     """Lower the kernel of a module; the module is left as it is."""
     target = cpu_target(cpu, features)
-    plan = plan_function(kernel_of(module, target))
+    plan = plan_function(kernel_of(module, target), options.check != BOUNDS)
     streams = find_streams(plan)
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
@@ -190,12 +191,14 @@ def _line_of(op: Operation) -> int:
     return location.line if location else 1
 
 
-def plan_function(function: FuncOp) -> Plan:
-    """The items of a function, before memory is assigned."""
+def plan_function(function: FuncOp, carry: bool = True) -> Plan:
+    """The items of a function, before memory is assigned; `carry`: tiles of loops may be in registers."""
     scheduler = Scheduler(function)
     body = scheduler.region(function.body.block)
     plan = Plan(function, body, scheduler.places, scheduler.storage, scheduler.reader)
     release_private_tiles(plan)
+    if carry:
+        carry_in_registers(plan)
     choose_orders(plan)
     pack_in_place(plan)
     return plan

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.plan.products.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.region import Region
-from deuteron.backend.cpu.plan.roots import LaneRoot, ReduceRoot, Root, ScanRoot
+from deuteron.backend.cpu.plan.roots import LaneRoot, LoopRoot, ReduceRoot, Root, ScanRoot
 from deuteron.backend.cpu.plan.slots import Place
 from deuteron.backend.cpu.plan.vectors.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.products.products import NativeProduct
@@ -45,6 +45,11 @@ class Nest:
     def is_scalar(self) -> bool:
         """Whether a root has a region of its own, which runs for one element at a time."""
         return any(root.body is not None for root in self.roots)
+
+    @property
+    def loops(self) -> list[LoopRoot]:
+        """The loops that run at every index, before what reads their results there."""
+        return [root for root in self.roots if isinstance(root, LoopRoot)]
 
     @property
     def is_exclusive(self) -> bool:

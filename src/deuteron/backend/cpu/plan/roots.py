@@ -57,6 +57,20 @@ class Keep(Root):
 
 
 @dataclass(eq=False)
+class LoopRoot(Root):
+    """An scf.for that runs at every index by itself, with what it carries of tiles there in registers
+    (`tiles/carry_in_registers.py`). The sources are the initial tiles, then those of the next iteration; `numbers`:
+    which of the values that it carries these are. `loads`: its loads of scalars, in order.
+    """
+
+    numbers: tuple[int, ...]
+    loads: tuple[Operation, ...]
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        return tuple(self.op.results[number] for number in self.numbers)
+
+
+@dataclass(eq=False)
 class StoreRoot(Root):
     """A tt.store of a tile."""
 

@@ -15,6 +15,7 @@ from xdsl.ir import Block
 
 from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Scalar, Transpose, While, regions_of
 from deuteron.backend.cpu.plan.region import Region
+from deuteron.backend.cpu.plan.roots import LoopRoot, Root
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import shape_of
 
@@ -28,8 +29,11 @@ def work_of(region: Region, *blocks: Block) -> int:
     return 1 + sum(len(block.ops) for block in blocks) + sum(map(_work_of_item, region.items))
 
 
-def looks_itself(item: Item) -> bool:
+def looks_itself(item: Item | LoopRoot) -> bool:
     """Loops of which nobody knows how long they go on, or that are known to go on for long."""
+    if isinstance(item, LoopRoot):
+        trips = _trips(item)
+        return trips is None or trips > _SHORT
     if not isinstance(item, For):
         return isinstance(item, While)
     trips = _trips(item)
@@ -49,7 +53,7 @@ def work_of_check(item: While) -> int:
 
 def _work_of_item(item: Item) -> int:
     if isinstance(item, Nest):
-        return prod(item.shape) * sum(work_of(root.body) if root.body else 1 for root in item.roots)
+        return prod(item.shape) * sum(map(_work_of_root, item.roots))
     if isinstance(item, Dot):
         return prod(shape_of(item.op.a.type)) * shape_of(item.op.b.type)[-1] // _PRODUCTS
     if isinstance(item, Transpose):
@@ -61,7 +65,14 @@ def _work_of_item(item: Item) -> int:
     return (_trips(item) or 0) * work_of_step(item)
 
 
-def _trips(item: For) -> int | None:
+def _work_of_root(root: Root) -> int:
+    """Of an element."""
+    if isinstance(root, LoopRoot):
+        return 1 + (_trips(root) or 0)
+    return work_of(root.body) if root.body else 1
+
+
+def _trips(item: For | LoopRoot) -> int | None:
     """The number of iterations, if it is known."""
     bounds = [constant_value(value) for value in (item.op.lb, item.op.ub, item.op.step)]
     return None if None in bounds else len(range(*bounds)) if bounds[2] > 0 else 0

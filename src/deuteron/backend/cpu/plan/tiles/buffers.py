@@ -51,8 +51,8 @@ def _update_in_place(plan: Plan, nest: Nest, ranges: dict[Slot, list[Range]]) ->
             continue
         for other in nest.roots:
             for value, indices in plan.reader.reads(other).tiles.items():
-                place = plan.places[value]
-                if indices == in_step and _is_alike(place, root.place):
+                place = plan.places.get(value)
+                if place is not None and indices == in_step and _is_alike(place, root.place):
                     _merge(root.place.slot, place.slot, ranges)
 
 

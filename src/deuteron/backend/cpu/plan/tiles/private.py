@@ -35,7 +35,7 @@ def drop_empty_nests(region: Region) -> None:
 
 def release_private_tiles(plan: Plan) -> None:
     """Drop each tile from what is kept that need not be."""
-    readers = _readers(plan)
+    readers = readers_of(plan)
     for nest in nests_of(plan.body):
         in_step = {(nest, identity_index(nest.shape))}
         for root in list(nest.roots):
@@ -50,7 +50,7 @@ def release_private_tiles(plan: Plan) -> None:
     drop_empty_nests(plan.body)
 
 
-def _readers(plan: Plan) -> dict[SSAValue, set]:
+def readers_of(plan: Plan) -> dict[SSAValue, set]:
     """For each kept tile the nests that read it, with the index."""
     readers: dict[SSAValue, set] = {}
     for nest in nests_of(plan.body):

@@ -33,14 +33,15 @@ _NEIGHBOURS = 8  # half a vector of 32 bits: fewer are not worth it (`vectors/qu
 class Storage(ReadVisitor):
     """Which tiles of a function are kept, as the declaration of each of its ops says (`ops`).
 
-    `infos`: what is known of every value along its axes, found once for all that plan the function.
+    `infos`: what is known of every value along its axes, found once for all that plan the function. `is_plain`: whether
+    it does no more to memory than load and store.
     """
 
     def __init__(self, function: FuncOp):
         super().__init__()
         self._writes_between = effects.WritesBetween()
         self._places = effects.Places()
-        self._is_plain = effects.only_loads_and_stores(function)
+        self.is_plain = effects.only_loads_and_stores(function)
         self.infos = AxisInfoAnalysis(function)
         self._distances: dict[int, DistancesAnalysis] = {}
         self._costs = costs.Costs(self._loads_again, self._divides_once)
@@ -66,6 +67,10 @@ class Storage(ReadVisitor):
         must_stay = is_costly or use.is_repeated or use.is_moved or crosses_region
         return (is_read_again and must_stay) or self._is_disturbed(op, use)
 
+    def cost_of(self, value: SSAValue) -> float:
+        """What it costs to compute an element again (`costs.py`)."""
+        return self._costs.of(value)
+
     def distances(self, value: SSAValue, axis: int, count: int) -> Distances | None:
         """By how much `count` neighbours along a dimension differ, where that is known; of tiles that loops advance
         what is known of the first ones.
@@ -79,7 +84,7 @@ class Storage(ReadVisitor):
         """Whether loading neighbours again is as good as keeping them, if nothing is written meanwhile. Where programs
         do more to memory than load and store, what one loads twice another may have changed.
         """
-        if not self._is_plain or load.is_volatile.value.data or not is_tile(load.result.type):
+        if not self.is_plain or load.is_volatile.value.data or not is_tile(load.result.type):
             return False
         return self.infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
 
@@ -97,7 +102,7 @@ class Storage(ReadVisitor):
         is not passed.
         """
         writers = dict.fromkeys(op for reader in use.ops for op in self._writes_between(load, reader))
-        if writers and not self._is_plain:
+        if writers and not self.is_plain:
             return True
         if any(self._places.may_change(writer, load) for writer in writers):
             return True

@@ -72,8 +72,9 @@ def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[Access]:
         Access(_width(load.result), through(load.ptr, index), index=index, read=load.result)
         for load, index in reads.loads
     ]
-    for value, indices in reads.tiles.items():
-        found += [at(plan.places[value], index, value, read=value) for index in indices if index != VIEWED]
+    for value, indices in reads.tiles.items():  # of what loops carry some are in registers
+        if value in plan.places:
+            found += [at(plan.places[value], index, value, read=value) for index in indices if index != VIEWED]
     if isinstance(root, StoreRoot):
         found.append(Access(_width(root.op.value), through(root.op.ptr, identity)))
     if isinstance(root, Keep):

@@ -276,8 +276,11 @@ def packed_columns(nest: Nest, layout: OperandLayout, accesses: Sequence[Access]
 
 
 def _can_be_guarded(nest: Nest) -> bool:
-    """Whether there may be code for the nest twice: scalars that come out of it would be made in two places."""
-    return not nest.is_exclusive and all(is_tile(value.type) for root in nest.roots for value in root.produced())
+    """Whether there may be code for the nest twice: scalars that come out of it would be made in two places, and what
+    loops divide is not known before it.
+    """
+    is_known_before = not nest.is_exclusive and not nest.loops
+    return is_known_before and all(is_tile(value.type) for root in nest.roots for value in root.produced())
 
 
 def axes_to_vectorise(nest: Nest) -> list[int]:
@@ -320,7 +323,8 @@ def _is_moved(value: SSAValue) -> bool:
 
 def _across(nest: Nest, access: Access, axis: int, lanes: int) -> int | None:
     """The dimension along which what is strided along an axis is contiguous, if it can be read along that one."""
-    if access.read is None or nest.is_exclusive or nest.reduced_axis is not None or lanes < MIN_TURNED_LANES:
+    is_known_late = nest.is_exclusive or nest.reduced_axis is not None or nest.loops
+    if access.read is None or is_known_late or lanes < MIN_TURNED_LANES:
         return None
     if access.steps[axis] in (0, 1) or element_type_of(access.read.type) == i1:
         return None

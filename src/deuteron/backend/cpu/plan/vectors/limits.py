@@ -56,8 +56,9 @@ def find_limits(plan: Plan, nest: Nest, axis: int, across: int | None = None) ->
     fixed: dict[tuple[Operation, Index], None] = {}
     others: dict[Limit, None] = {}
     is_ended = []
+    bodies = {loop.op.body.block for loop in nest.loops}
     for mask, index, is_store in _masks(plan, nest):
-        compared = list(_compared(plan, mask, index))
+        compared = [taken for taken in _compared(plan, mask, index) if taken[0].parent_block() not in bodies]
         found = {taken: _limit(steps, *taken, inner) for taken in compared}
         known = {taken: limit for taken, limit in found.items() if limit is not None}
         if is_store:
@@ -69,7 +70,7 @@ def find_limits(plan: Plan, nest: Nest, axis: int, across: int | None = None) ->
             others.update((limit, None) for limit in found_across if limit is not None)
     if not limits:
         return None
-    ends = len(is_ended) == len(nest.roots) and all(is_ended)
+    ends = len(is_ended) == len(nest.roots) - len(nest.loops) and all(is_ended)
     return Limits(tuple(limits.values()), tuple(fixed), ends, tuple(others))
 
 

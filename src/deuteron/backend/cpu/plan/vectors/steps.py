@@ -39,7 +39,7 @@ class Steps:
         induction = self._plan.storage.inductions.get(value)
         if induction is not None:
             return [(induction.initial, index, axis)]
-        if value in self._plan.places or not isinstance(value.owner, Operation):
+        if not self._is_computed(value):
             return []
         return [(operand, at, axis) for operand, at in ops.declared(value.owner).operands_at(value.owner, index)]
 
@@ -51,8 +51,13 @@ class Steps:
         if value in self._plan.storage.inductions:
             return steps[0]
         op = value.owner
-        if value in self._plan.places or not isinstance(op, Operation):
+        if not self._is_computed(value):
             return IRREGULAR
         is_fixed = steps and all(step == 0 for step in steps)
         step = 0 if is_fixed else ops.declared(op).step(op, steps)
         return as_signed(step, bit_width_of(value.type)) if isinstance(step, int) else step
+
+    def _is_computed(self, value: SSAValue) -> bool:
+        """Whether it is computed where it is read: not kept, nor carried by a loop."""
+        op = value.owner
+        return value not in self._plan.places and isinstance(op, Operation) and ops.declared(op).is_lazy(op)
