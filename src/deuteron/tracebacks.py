@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from deuteron.errors import DeuteronError, InternalError
@@ -73,11 +73,23 @@ def without_ours(trace: TracebackType | None) -> TracebackType | None:
     return found
 
 
+def level_of_the_program() -> int:
+    """The `stacklevel` of a warning of the caller's that is about what the program has called."""
+    frame, level = sys._getframe(1), 1
+    while _package_of(frame) == _OURS and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package_of(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
 def _frames_of_the_program(trace: TracebackType | None) -> Iterator[TracebackType]:
     """Frames of Python's library and of xDSL are ours where it is we who called them."""
     is_ours = False
     while trace is not None:
-        package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        package = _package_of(trace.tb_frame)
         is_ours = package == _OURS or (is_ours and package in _CALLED_BY_US)
         if not is_ours:
             yield trace

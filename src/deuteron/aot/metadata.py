@@ -30,6 +30,7 @@ CHECKSUM = "checksum"  # of all other fields; metadata of earlier versions of De
 _ABSENT = {
     "num_ctas": 1,
     "written": None,
+    "updated": [],
     "apart": [],
     "most_programs": None,
     "resources": {},

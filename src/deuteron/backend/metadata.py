@@ -114,7 +114,8 @@ class Apart:
 class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
-    `written` names the parameters whose memory the kernel may write; None: any. `apart` are those whose arrays a launch
+    `written` names the parameters whose memory the kernel may write; None: any. `updated` are those that it is known to
+    change by what it finds there. `apart` are those whose arrays a launch
     looks at (`backend/overlaps.py`): where they overlap the kernel has to be one with `may_alias`. With more programs
     along the first axis than `most_programs` it has to be one with `many_programs`; None: the target's limit.
     `waiting_line` is where programs may wait for one another, 0 where none does; known of a kernel for the CPU.
@@ -127,6 +128,7 @@ class Facts:
     """
 
     written: tuple[str, ...] | None = None
+    updated: tuple[str, ...] = ()
     apart: tuple[Apart, ...] = ()
     most_programs: int | None = None
     scratch_bytes: int = 0

@@ -41,18 +41,21 @@ def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made
     if getattr(unit.options, "negative_strides", False):
         mark_negative_strides(kernel_of(module))
     made = run_pipeline(module, unit, passes)
-    return Made(made.product, {"written": _written(module, unit)})
+    return Made(made.product, _arguments(kernel_of(module), unit))
 
 
-def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
-    """The parameters whose memory the kernel may write; None where that is not known."""
+def _arguments(kernel: FuncOp, unit: Unit) -> dict[str, Any]:
+    """What the metadata says of the parameters whose memory the kernel may write; nothing where that is not known."""
+    from deuteron.analysis.aliasing.updated_arguments import updated_arguments
     from deuteron.analysis.aliasing.written_arguments import written_arguments
 
-    kernel, params = kernel_of(module), unit.metadata({}).runtime_params
-    found = written_arguments(kernel)
-    if not found.is_known or len(params) != len(kernel.args):
-        return None
-    return tuple(param.name for param, arg in zip(params, kernel.args, strict=True) if arg in found.arguments)
+    params = unit.metadata({}).runtime_params
+    written = written_arguments(kernel)
+    if not written.is_known or len(params) != len(kernel.args):
+        return {}
+    names = dict(zip(kernel.args, (param.name for param in params), strict=True))
+    found = {"written": written.arguments, "updated": updated_arguments(kernel)}
+    return {fact: tuple(name for arg, name in names.items() if arg in args) for fact, args in found.items()}
 
 
 def apart_facts(pairs: Sequence[Pair], unit: Unit) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
 from deuteron.cached_property import cached_property
 from deuteron.errors import DeuteronError, StrictError, UsageError
-from deuteron.runtime.autotuning.checks import check_arrays, check_autotuner, check_given
+from deuteron.runtime.autotuning.checks import check_arrays, check_autotuner, check_given, warn_of_updates
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.autotuning.fast_choice import FastChoices
@@ -119,6 +119,7 @@ class Autotuner(PickledByName, KernelInterface):
         self.bench_time: float | None = None
         self.nargs: dict[str, Any] = {}
         self._chosen: tuple[Any, set[str]] = (None, set())
+        self._made_by_torch, self._updated, self._is_warned = made_by_torch, (), False
         check_autotuner(self, prune)
 
     def __getattr__(self, name: str) -> Any:
@@ -243,8 +244,20 @@ class Autotuner(PickledByName, KernelInterface):
             raise all_failed(self.base_fn.__name__, trials.errors)
         if missing:
             call_after_trials(self, launch, best)
+            self._warn_of_updates()
         tell(self, key, best, is_cached=not missing)
         return best
+
+    def note_updates(self, kernel: Any) -> None:
+        """Of a kernel that was compiled for a trial, the parameters of which it changes what it finds there."""
+        self._updated = getattr(getattr(kernel, "metadata", None), "updated", ())
+
+    def _warn_of_updates(self) -> None:
+        """Once, of a program that says nothing of what its trials leave in arrays."""
+        is_said = self.user_defined_pre_hook or self.user_defined_post_hook or any(c.pre_hook for c in self.configs)
+        if self._updated and not (self._is_warned or is_said or self._made_by_torch):
+            self._is_warned = True
+            warn_of_updates(self, self._updated)
 
     def _job(self, config: Config, launch: TunedLaunch) -> Any:
         """What is compiled for a configuration; None where that is not known, or an error, which its trial shows."""

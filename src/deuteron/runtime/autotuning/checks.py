@@ -19,6 +19,7 @@ from deuteron.options import is_option
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.torch_autotuners import TORCHS_TOP_K
 from deuteron.runtime.grid import location_of
+from deuteron.tracebacks import level_of_the_program
 
 if TYPE_CHECKING:
     from deuteron.runtime.autotuning.autotuner import Autotuner
@@ -78,6 +79,18 @@ def check_arrays(tuner: Autotuner, named: Mapping[str, Any]) -> None:
                     f"autotune of '{tuner.base_fn.__name__}': {option} names '{name}', which is {named[name]!r}: "
                     "it is for arrays that the kernel writes to"
                 )
+
+
+def warn_of_updates(tuner: Autotuner, updated: Sequence[str]) -> None:
+    """Warn of arrays that the kernel changes by what it finds there, and that trials neither restore nor reset."""
+    kept = {*tuner.reset_to_zero, *tuner.restore_value}
+    names = [name for name in updated if name in tuner.arg_names and name not in kept]
+    if names:
+        text = (
+            f"every trial has changed what it found in {', '.join(names)}, so that this launch gives the result of "
+            f"many. Say restore_value={names}, or reset_to_zero={names} of what is added to"
+        )
+        warnings.warn(f"autotune of '{tuner.base_fn.__name__}': {text}", stacklevel=level_of_the_program())
 
 
 def call_hook(hook: Callable[..., Any], what: str, usage: str, *args: Any, **kwargs: Any) -> Any:

@@ -44,18 +44,20 @@ def trial_of(tuner: Autotuner, launch: TunedLaunch, config: Config, takes_spills
     """What is timed. Spills are looked for in the first run."""
     everything = launch.with_config(config)
     keywords = {**launch.kwargs, **config.all_kwargs()}
-    is_checked = takes_spills
+    is_seen = False
 
     def run() -> None:
-        nonlocal is_checked
+        nonlocal is_seen
         if config.pre_hook is not None:
             config.pre_hook(everything)
         tuner.pre_hook(everything)
         try:
             kernel = launch_kernel(tuner.fn, launch.grid, launch.args, keywords)
-            if not is_checked:
-                check_spills(kernel)
-                is_checked = True
+            if not is_seen:
+                tuner.note_updates(kernel)
+                if not takes_spills:
+                    check_spills(kernel)
+                is_seen = True
         except BaseException as error:
             tuner.post_hook(everything, exception=error)
             raise
