@@ -60,6 +60,7 @@ from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialize
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.version_loops import VersionLoops
 from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
+from deuteron.passes.gpu.warp_groups.issue_copies import IssueCopies
 from deuteron.passes.gpu.warp_groups.issue_dots import IssueDots
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
 from deuteron.passes.gpu.warp_groups.overlap_wgmma import OverlapWGMMA
@@ -130,6 +131,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         LowerDescriptors(),
         # After loads are copies: what dots read is in shared memory. Before dots are asynchronous: waits follow.
         IssueDots(),
+        # Before dots are asynchronous: what copies is behind one then, and waits follow.
+        IssueCopies(),
         # After it: what a dot reads has to stay until it is done.
         OverlapWGMMA(config),
         # After it: until when a dot reads is known.
