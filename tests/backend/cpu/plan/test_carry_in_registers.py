@@ -85,9 +85,9 @@ def arguments(rng, n, count):
 
 
 @pytest.mark.parametrize("mode", LOOPS)
-@pytest.mark.parametrize(("n", "count"), [(100, 0), (192, 1), (101, 7)])
-def test_what_is_computed(compare, rng, mode, n, count):
-    compare(looped, arguments(rng, n, count), {"MODE": mode, "BLOCK": 64}, grid=(3,), tolerance=1e-5)
+@pytest.mark.parametrize(("n", "count", "block"), [(100, 0, 64), (192, 1, 64), (101, 7, 64), (2, 5, 1)])
+def test_what_is_computed(compare, rng, mode, n, count, block):
+    compare(looped, arguments(rng, n, count), {"MODE": mode, "BLOCK": block}, grid=(3,), tolerance=1e-5)
 
 
 def loops_of(plan):

@@ -30,7 +30,7 @@ def emit_loop_root(ctx: Context, root: LoopRoot, indices: Sequence[AxisIndex]) -
     op, block = root.op, root.op.body.block
     ctx.locate(op)
     tiles = advancing(ctx, block.args[1:])
-    lanes = max(entry.lanes for entry in indices[0] if entry is not None)
+    lanes = max((entry.lanes for entry in indices[0] if entry is not None), default=1)  # none where all is one element
     taken = [(number, index) for number in root.numbers for index in indices]
 
     def elements(values: Sequence[SSAValue]) -> list[Value]:
