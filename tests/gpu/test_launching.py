@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runtime.test_negative_strides import of_heads
 
 import deuteron
 import deuteron.language as tl
@@ -48,17 +47,6 @@ def test_tensors_of_torch():
     check(x, out)
     launch(x[1:], out[1:], n=999)
     check(x[1:], out[1:])
-
-
-def test_rows_that_go_either_way():
-    """By TMA where they go forwards, also when the compiled launcher launches; by another kernel where they do not."""
-    x, y = (torch.randn(rows, 64, device="cuda", dtype=torch.float16) for rows in (400, 128))
-    for first, heads in ((0, 3), (0, 3), (16, 1), (384, -3), (0, 2), (384, -3), (208, -1)):
-        out = torch.full((64, 64), float("nan"), device="cuda")
-        of_heads[(1,)](x, y, out, first, heads, 128)
-        rows = x[first + heads * torch.arange(128, device="cuda")].double()
-        expected = rows[:64] @ y[:64].double() + rows[64:] @ y[64:].double()
-        torch.testing.assert_close(out.double(), expected, rtol=1e-3, atol=1e-2)
 
 
 def test_the_current_stream_is_used():
