@@ -128,6 +128,7 @@ CPU_COSTS: Costs = (
     ("backend.cpu.loops", "MIN_PARTED, MIN_PARTED_COMPUTED", ((1, 1), (2, 4), (16, 16))),
     ("backend.cpu.lowering", "launch_streams", (_streams_always,)),
     ("backend.cpu.parts", "MIN_PARTED", (1, 16)),
+    ("backend.cpu.plan.fuse", "MOST_STORES", (1, 2)),
     ("backend.cpu.plan.vectors.axes", "MAX_LANES", (128, 256)),
     ("backend.cpu.plan.vectors.axes", "MAX_STRIDED_LANES", (4, 8, 32)),
     ("backend.cpu.plan.vectors.axes", "MAX_TURNED_LANES, MIN_TURNED_LANES", ((4, 4), (8, 2), (16, 2))),

@@ -46,6 +46,18 @@ def test_softmax_is_three_loops_and_one_buffer(plan):
     assert scratch_bytes == 4 * 1024
 
 
+def copies(x, out, COUNT: tl.constexpr):
+    i = tl.arange(0, 64)
+    for k in tl.static_range(COUNT):
+        tl.store(out + k * 64 + i, tl.load(x + k * 64 + i) + k)
+
+
+def test_of_many_stores_a_loop_has_some(plan):
+    """So that not all of them are compared with each other."""
+    made, _ = plan(copies, [X, X], {"COUNT": 70})
+    assert [len(item.roots) for item in made.body.items] == [32, 32, 6]
+
+
 def test_code_does_not_grow_with_the_tile(lower_python, lower_module):
     sizes = [len(lower_module(lower_python(softmax, [X, X, 7], {"BLOCK": block})).llir) for block in (1024, 16384)]
     assert sizes[1] <= 1.2 * sizes[0]

@@ -24,6 +24,9 @@ from deuteron.backend.cpu.plan.region import Region
 from deuteron.backend.cpu.plan.roots import Keep, LaneRoot, ReduceRoot, Root, StoreRoot
 from deuteron.ir.tt.dot import DotOp
 
+# Each access of a nest is compared with all of its stores: 300 loads, each with a store to another array, took 19 s.
+MOST_STORES = 32
+
 
 class Fuser:
     """Places roots among the items of a region."""
@@ -78,6 +81,8 @@ class Fuser:
         loads after stores of the same array.
         """
         stores = [other for other in nest.roots if isinstance(other, StoreRoot)]
+        if len(stores) >= MOST_STORES:
+            return False
         if any(self._places.may_change(store.op, load) for store in stores for load, _ in reads.loads):
             return False
         if not isinstance(root, StoreRoot):
