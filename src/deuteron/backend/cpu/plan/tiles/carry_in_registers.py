@@ -65,11 +65,9 @@ def _loop_by_element(plan: Plan, item: For) -> LoopRoot | None:
     kept = {kept.value for nest in nests_of(item.body) for kept in nest.roots} - {None}
     if any(plan.storage.cost_of(value) > costs.WORTH_KEEPING for value in kept if value.type != initial[0].type):
         return None
-    plan.storage.kept -= kept
-    plan.reader.forget()
+    plan.storage.kept -= kept  # what other roots read stays as it is: the body alone knows of these
     if not _is_by_element(plan, root):
         plan.storage.kept |= kept
-        plan.reader.forget()
         return None
     for value in (*kept, *op.body.block.args):
         plan.places.pop(value, None)
