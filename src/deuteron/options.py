@@ -62,14 +62,14 @@ class CPUOptions:
     launch_cooperative_grid: bool = False
     may_alias: bool = False
     many_programs: bool = False
-    negative_strides: bool = False
+    plain_loads: bool = False
     interruptible: bool | None = None
 
     of_code: ClassVar[tuple[str, ...]] = ("check",)  # with which a kernel has to be launched as it was compiled
     # Of no effect on the code for this target, but that a kernel may ask for `num_warps`.
     unread: ClassVar[tuple[str, ...]] = (
         *("num_warps", "num_stages", "num_ctas", "maxnreg"),
-        *("enable_reflect_ftz", "launch_pdl", "launch_cooperative_grid", "negative_strides"),
+        *("enable_reflect_ftz", "launch_pdl", "launch_cooperative_grid", "plain_loads"),
     )
 
     @property
@@ -109,8 +109,8 @@ class CUDAOptions:
     With `launch_pdl` a launch may begin before the one before it in the stream has ended, for which the kernel calls
     `gdc_wait`, from compute capability 9.0 on. With `launch_cooperative_grid` all programs of a launch run at once.
     `may_alias`: arguments may be views of one array, in any way. `many_programs`: a grid may be as large as GPUs take;
-    else a launch checks that it is one in which no number overflows that the code takes not to. `negative_strides`:
-    rows may go backwards in memory; else a launch checks that those do not which TMA copies. With
+    else a launch checks that it is one in which no number overflows that the code takes not to. `plain_loads`:
+    TMA copies nothing that is loaded through pointers; else a launch checks that it can (rows that go forwards). With
     `enable_reflect_ftz=False` what exponentials of fp32 give below 2**-126 is not zero, at four instructions for one.
     `default_dot_input_precision` is that of products of fp32 that say none.
     """
@@ -129,7 +129,7 @@ class CUDAOptions:
     launch_cooperative_grid: bool = False
     may_alias: bool = False
     many_programs: bool = False
-    negative_strides: bool = False
+    plain_loads: bool = False
 
     of_code: ClassVar[tuple[str, ...]] = ("num_warps", "num_ctas", "plain_arguments")
     unread: ClassVar[tuple[str, ...]] = ()

@@ -46,11 +46,11 @@ DATA_TYPES = {
 SWIZZLES = {0: ("NONE", 0), 32: ("32B", 1), 64: ("64B", 2), 128: ("128B", 3)}
 
 
-OTHERWISE = "compiled with negative_strides=True the kernel loads it through pointers"
+OTHERWISE = "compiled with plain_loads=True the kernel loads it through pointers"
 
 
 class NotCopiedError(LaunchError):
-    """TMA cannot copy what a kernel loads through pointers, and one compiled with `negative_strides` can load."""
+    """TMA cannot copy what a kernel loads through pointers; one that is compiled with `plain_loads` loads it."""
 
 
 class MapValues(NamedTuple):
@@ -66,8 +66,8 @@ class TensorMap:
     """A tensor in memory as expressions of the arguments, and the box of elements that a copy moves.
 
     `is_conditional`: made in a branch. Where TMA cannot copy such a tensor, the map is `UNUSABLE`, all zeros, and it is
-    an error of the program to take that branch. `is_inferred`: made of pointers whose strides may be negative;
-    where TMA cannot copy such a tensor, another kernel is launched, which is compiled with `negative_strides`.
+    an error of the program to take that branch. `is_inferred`: made of pointers. Where TMA cannot copy such a tensor,
+    as one of negative strides, a kernel that is compiled with `plain_loads` is launched.
     """
 
     element: str
@@ -96,15 +96,16 @@ class TensorMap:
 
     def _check(self, address: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> None:
         if address % DIVISIBILITY:
-            raise self._error(f"it begins at address {address:#x}, which is no multiple of 16 bytes")
+            raise self.refusal(f"it begins at address {address:#x}, which is no multiple of 16 bytes")
         for size in sizes:
             if not 1 <= size <= MOST_SIZE:
-                raise self._error(f"a size of it is {size}, sizes are from 1 to 2**32")
+                raise self.refusal(f"a size of it is {size}, sizes are from 1 to 2**32")
         for stride in strides:
             if stride % DIVISIBILITY or not 0 <= stride < STRIDES_END:
-                raise self._error(f"a stride of it is {stride} bytes, strides are multiples of 16 bytes below 2**40")
+                raise self.refusal(f"a stride of it is {stride} bytes, strides are multiples of 16 bytes below 2**40")
 
-    def _error(self, what: str) -> LaunchError:
+    def refusal(self, what: str) -> LaunchError:
+        """The error for what TMA, or the driver, does not take."""
         if self.is_inferred:
             return NotCopiedError(f"what is loaded in {self.place} cannot be copied by TMA: {what}; {OTHERWISE}")
         return LaunchError(f"the tensor descriptor in {self.place} cannot be copied by TMA: {what}")

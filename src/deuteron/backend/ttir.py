@@ -29,7 +29,7 @@ def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made
     """Run the tile passes, and find out which arguments the kernel writes."""
     from deuteron.analysis.aliasing.apart import mark_may_alias
     from deuteron.analysis.axis.ranges import mark_many_programs
-    from deuteron.ir.tt.descriptor import mark_negative_strides
+    from deuteron.ir.tt.descriptor import mark_plain_loads
     from deuteron.ir.verifier import verify_ttir
 
     if _verifies_each(unit):
@@ -38,8 +38,8 @@ def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made
         mark_may_alias(kernel_of(module))
     if getattr(unit.options, "many_programs", False):
         mark_many_programs(kernel_of(module))
-    if getattr(unit.options, "negative_strides", False):
-        mark_negative_strides(kernel_of(module))
+    if getattr(unit.options, "plain_loads", False):
+        mark_plain_loads(kernel_of(module))
     made = run_pipeline(module, unit, passes)
     return Made(made.product, _arguments(kernel_of(module), unit))
 

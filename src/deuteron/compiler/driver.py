@@ -128,7 +128,7 @@ def compile_otherwise(kernel: CompiledKernel, because: str, **options: Any) -> C
         raise LaunchError(f"{because}, and the text that it was compiled of relies on their being apart")
     if "many_programs" in options and made.metadata.most_programs is not None:
         raise LaunchError(f"{because}, and the text that it was compiled of relies on that")
-    if "negative_strides" in options and any(one.is_inferred for one in made.metadata.tensor_maps):
+    if "plain_loads" in options and any(one.is_inferred for one in made.metadata.tensor_maps):
         raise LaunchError(f"{because}; the text that it was compiled of relies on that")
     made.metadata = replace(made.metadata, params=found.params)  # a text has no constexprs, which launches pass
     return made

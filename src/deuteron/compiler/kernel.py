@@ -148,7 +148,7 @@ class CompiledKernel:
         if self.metadata.most_programs is not None:
             loaded.launch_of_more = self._launch_of_more
         if any(described.is_inferred for described in self.metadata.tensor_maps):
-            loaded.launch_of_pointers = lambda because: self._otherwise("negative_strides", because).launch
+            loaded.launch_of_pointers = lambda because: self._otherwise("plain_loads", because).launch
         return loaded
 
     def load(self, **where: int) -> None:

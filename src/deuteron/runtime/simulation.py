@@ -58,7 +58,7 @@ class Simulation:
             bound = bound.for_overlapping()
             kernel = self.emulated_kernel(bound)
         if not are_copied(kernel.metadata.tensor_maps, bound.flat_values()):
-            kernel = self.emulated_kernel(bound.with_option("negative_strides"))
+            kernel = self.emulated_kernel(bound.with_option("plain_loads"))
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, given, grid)
         return kernel

@@ -53,7 +53,7 @@ def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
 
 @pytest.mark.parametrize(
     ("is_inferred", "way_out"),
-    [(False, ""), (True, "; compiled with negative_strides=True the kernel loads it through pointers")],
+    [(False, ""), (True, "; compiled with plain_loads=True the kernel loads it through pointers")],
 )
 def test_why_tensors_are_not_copied(gpu: FakeGpu, is_inferred: bool, way_out: str):
     """What is said of the arguments is what comes of the launch."""

@@ -102,7 +102,9 @@ def test_rows_that_tma_does_not_copy(api, monkeypatch):
     launch, launched = load(api, tensor_maps=(replace(described, is_inferred=True),)), []
     launch((2, 1, 1), [0, 8])
     assert len(api.launches) == 1
-    with pytest.raises(LaunchError, match="kernel 'k': what is loaded in k.py:3 .* is -32 bytes.*; compiled with neg"):
+    with pytest.raises(
+        LaunchError, match="kernel 'k': what is loaded in k.py:3 .* is -32 bytes.*; compiled with plain"
+    ):
         launch((2, 1, 1), [0, -8])
     launch.launch_of_pointers = lambda because: lambda *given, **where: launched.append((because[:16], *given))
     launch((2, 1, 1), [0, -8])

@@ -48,9 +48,8 @@ from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, 
 
 MAX_RANK = 5
 CONDITIONAL = "deuteron.conditional"
-# Of one that was made of pointers: its strides are those of TMA if a launch finds that they are; and of a function of
-# which no launch looks.
-INFERRED, NEGATIVE_STRIDES = "deuteron.inferred", "tt.negative_strides"
+# Of one that was made of pointers: a launch finds out whether TMA can have it; and of a function in which none is made.
+INFERRED, PLAIN_LOADS = "deuteron.inferred", "tt.plain_loads"
 ALIGNMENT = 16  # of the base and the strides, in bytes
 
 
@@ -112,7 +111,7 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
 class MakeTensorDescriptorOp(IRDLOperation):
     """Describes a tensor in memory: where it begins, its shape, its strides.
 
-    The attribute `CONDITIONAL` says that it is made in a branch, `INFERRED` that a launch has to look at its strides.
+    The attribute `CONDITIONAL` says that it is made in a branch, `INFERRED` that it was made of pointers.
     """
 
     name = "tt.make_tensor_descriptor"
@@ -167,9 +166,9 @@ class MakeTensorDescriptorOp(IRDLOperation):
             raise VerifyException(f"{self.name}: integers are not padded with NaN")
 
 
-def mark_negative_strides(func: Operation) -> None:
-    """Let no strides be relied on that a launch would have to look at."""
-    func.attributes[NEGATIVE_STRIDES] = UnitAttr()
+def mark_plain_loads(func: Operation) -> None:
+    """Let what is loaded through pointers stay so."""
+    func.attributes[PLAIN_LOADS] = UnitAttr()
 
 
 def is_block(tile: TensorType, descriptor: TensorDescType) -> bool:

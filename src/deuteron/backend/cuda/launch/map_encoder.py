@@ -98,7 +98,7 @@ def encode_tiled(described: TensorMap, values: MapValues) -> bytes:
         FILLS[described.padding],
     )
     if status != 0:
-        raise LaunchError(f"cuTensorMapEncodeTiled failed with {status} for {described} of {values}")
+        raise described.refusal(f"cuTensorMapEncodeTiled failed with {status} for {described} of {values}")
     return raw.raw[start : start + SIZE]
 
 

@@ -7,9 +7,9 @@ A mask gives sizes; where there is none, nothing is out of bounds. A tile that w
 instead, where what the dot makes of the rows after it is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
-box along its rows are aligned to 16 bytes; strides are products of arguments, which a launch looks at: it takes another
-kernel if one is negative, and need not where the arguments are hinted as divisible by 16, which no negative ones are;
-offsets are not negative; the kernel does not write to that argument.
+box along its rows are aligned to 16 bytes; strides are products of arguments, offsets are not negative; the kernel
+does not write to that argument. A launch that cannot have such a descriptor, since a stride is negative, takes a kernel
+of plain loads (`PLAIN_LOADS`).
 Rows of less than 64 bytes are described only where all that the dots of the loop read are so narrow.
 Offsets count as not negative where nothing is subtracted and every part is a program id, an argument with that hint, an
 induction variable that starts so, or a quotient, remainder, minimum or sum of such.
@@ -41,7 +41,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import (
     INFERRED,
     MAX_RANK,
-    NEGATIVE_STRIDES,
+    PLAIN_LOADS,
     DescriptorLoadOp,
     MakeTensorDescriptorOp,
     TensorDescType,
@@ -75,7 +75,7 @@ class InferDescriptors(Optimisation):
         tma = self.config.machine.tma
         if tma is None:
             return
-        for func in functions_in(op):
+        for func in (func for func in functions_in(op) if PLAIN_LOADS not in func.attributes):
             loads = [load for load in nested_ops(func, LoadOp) if self._is_operand(load)]
             if loads:
                 _Rewrite(func, tma).rewrite(loads)
@@ -107,7 +107,6 @@ class _Rewrite:
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
         self._info, self._known = AxisInfoAnalysis(func, deferred=True), TilePolynomials(self._hinted)
         self._writers = Writers(func)
-        self._is_looked_at = NEGATIVE_STRIDES not in func.attributes
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
 
@@ -158,11 +157,8 @@ class _Rewrite:
         )
 
     def _is_forward(self, stride: Polynomial) -> bool:
-        """Whether a stride is not negative: where the launch says what divides the arguments, or looks at strides."""
-        return all(factor > 0 for _, factor in stride) and (self._is_looked_at or self._is_hinted(stride))
-
-    def _is_hinted(self, stride: Polynomial) -> bool:
-        return all(atom.value in self._hinted for atom in stride.atoms)
+        """Whether a stride is not negative where the arguments in it are not: a launch looks at what it is."""
+        return all(factor > 0 for _, factor in stride)
 
     def _divisibility(self, one: SSAValue | Polynomial) -> int:
         """What divides an address in bytes, or a polynomial."""
@@ -189,10 +185,8 @@ class _Rewrite:
             shape = [self._at_least_one(size) for size in sizes]
             strides = [emit(self._entry, one.stride, i64) for one in dimensions]
             made = self._entry.insert(MakeTensorDescriptorOp(base, shape, strides, type))
-            if not all(self._is_hinted(one.stride) for one in dimensions):
-                made.attributes[INFERRED] = UnitAttr()
+            made.attributes[INFERRED], made.result.name_hint = UnitAttr(), base.name_hint
             self._descriptors[key] = made.result
-            made.result.name_hint = base.name_hint
         return self._descriptors[key]
 
     def _at_least_one(self, size: Polynomial) -> SSAValue:

@@ -1,7 +1,7 @@
 """On a GPU: rows of which no hint says that they go forwards. Where torch finds no GPU this is skipped."""
 
 import pytest
-from runtime.test_negative_strides import of_heads
+from runtime.test_plain_loads import of_heads
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

@@ -1,4 +1,4 @@
-"""Rows of which no hint says that they go forwards: TMA copies them where they do, other launches take pointers."""
+"""What TMA copies of what a kernel loads through pointers, in launches in which it can; others take the pointers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ def of_heads(x, y, out, first, heads, n):
     tl.store(out + rows[:, None] * 64 + columns[None, :], total)
 
 
-def compiled(hints=HINTED, **options):
-    return deuteron.compile(deuteron.ASTSource(of_heads, SIGNATURE, {}, hints), "cuda:90", options)
+def compiled(**options):
+    return deuteron.compile(deuteron.ASTSource(of_heads, SIGNATURE, {}, HINTED), "cuda:90", options)
 
 
 def test_what_a_launch_looks_at():
-    assert [one.is_inferred for one in compiled().metadata.tensor_maps] == [True, False]
-    hinted = HINTED | {(4,): [["tt.divisibility", 16]]}
-    assert [one.is_inferred for one in compiled(hinted).metadata.tensor_maps] == [False, False]
-    assert [one.is_inferred for one in compiled(negative_strides=True).metadata.tensor_maps] == [False]
+    assert [one.is_inferred for one in compiled().metadata.tensor_maps] == [True, True]
+    assert not compiled(plain_loads=True).metadata.tensor_maps
 
 
 @pytest.mark.parametrize(("first", "heads"), [(0, 3), (16, 1), (16, 0), (384, -3), (208, -1)])
@@ -47,21 +45,21 @@ def test_rows_that_go_either_way(rng, monkeypatch, first, heads):
     rows = x[first + heads * np.arange(128)].astype(np.float64)
     expected = rows[:64] @ y[:64].astype(np.float64) + rows[64:] @ y[64:].astype(np.float64)
     np.testing.assert_allclose(out[:64], expected, rtol=1e-3, atol=1e-2)
-    assert len(kernel.metadata.tensor_maps) == (2 if heads >= 0 else 1)
-    assert kernel.metadata.options["negative_strides"] == (heads < 0)
+    assert len(kernel.metadata.tensor_maps) == (2 if heads >= 0 else 0)
+    assert kernel.metadata.options["plain_loads"] == (heads < 0)
 
 
 def test_the_kernel_of_a_launch_that_cannot_copy(monkeypatch):
     monkeypatch.setattr(CompiledKernel, "launch", property(lambda kernel: kernel.metadata))
     kernel = compiled()
-    other = kernel._otherwise("negative_strides", "a stride is -64 bytes")
-    assert other.metadata.options["negative_strides"] and kernel._otherwise("negative_strides", "") is other
+    other = kernel._otherwise("plain_loads", "a stride is -64 bytes")
+    assert other.metadata.options["plain_loads"] and kernel._otherwise("plain_loads", "") is other
 
 
 def test_a_text_that_relies_on_it(tmp_path):
     text = tmp_path / "of_heads.ttgir"
     text.write_text(compiled().asm["ttgir"])
     kernel = deuteron.compile(str(text), "cuda:90")
-    assert [one.is_inferred for one in kernel.metadata.tensor_maps] == [True, False]
+    assert [one.is_inferred for one in kernel.metadata.tensor_maps] == [True, True]
     with pytest.raises(LaunchError, match="a stride is -64 bytes; the text that it was compiled of relies on that"):
-        kernel._otherwise("negative_strides", "a stride is -64 bytes")
+        kernel._otherwise("plain_loads", "a stride is -64 bytes")
