@@ -115,7 +115,7 @@ COSTS: Costs = (
     ),
     ("passes.tile.unroll_accumulations", "FACTOR", (1, 2, 3)),
     ("passes.tile.unroll_short_loops", "MOST_INSTRUCTIONS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
-    ("passes.gpu.scale_extrema", "LEAST_FOR_BRANCH", (1, MUCH)),
+    ("passes.gpu.scale_extrema", "LEAST", (1, MUCH)),
     ("passes.gpu.version_loops", "FEW, MOST_INSTRUCTIONS", ((1, 0), (1, MUCH), (9, MUCH))),
     ("passes.gpu.group_iterations", "MOST_INSTRUCTIONS, MOST_REGISTERS", ((0, 0), (MUCH, MUCH))),
     ("passes.tile.unswitch_loops", "MAX_OPS", (0, MUCH)),

@@ -28,14 +28,14 @@ def higher_or_nan(a, b):
 
 
 @deuteron.jit
-def scores(a, b, extremes, distances, scale, n, KIND: tl.constexpr, N: tl.constexpr):
+def scores(a, b, extremes, distances, scale, n, KIND: tl.constexpr, N: tl.constexpr, C: tl.constexpr = None):
     """Of each of n products the extremes of the rows, times a number, and how far everything is from them."""
     rows, columns, k = tl.arange(0, 16), tl.arange(0, N), tl.arange(0, 16)
     places = rows[:, None] * N + columns[None, :]
     x = tl.load(a + rows[:, None] * 16 + k[None, :])
     for i in range(n):
         product = tl.dot(x, tl.load(b + i * 16 * N + k[:, None] * N + columns[None, :]))
-        scaled = product * scale
+        scaled = product * (scale if C is None else C)
         if KIND == "printed before":
             tl.store(distances + i * 16 * N + places, scaled)
         if KIND == "min":
@@ -117,10 +117,21 @@ def test_the_same_with_every_factor(rng, monkeypatch, kind, factor):
     np.testing.assert_allclose(distances[is_finite], expected_distances[is_finite], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("constant", "reduced"), [(0.125, "tt.load"), (-0.125, "arith.mulf"), (None, "arith.mulf")])
+@pytest.mark.parametrize(("constant", "reduced"), [(0.125, "tt.dot"), (-0.125, "arith.mulf")])
 def test_constants_take_no_branch(rng, constant, reduced):
-    x, out = aligned(rng.standard_normal(256).astype(np.float32)), aligned(np.full(256, 77, np.float32))
-    kernel = emulate(of_rows, x, out, 0.125, C=constant, N=256, num_warps=1)
-    scaled = x * np.float32(constant or 0.125)
-    np.testing.assert_allclose(out, scaled - scaled.max(), rtol=1e-6, atol=1e-6)
+    a, b = (aligned(rng.standard_normal(shape).astype(np.float16)) for shape in ((ROWS, K), (3, K, COLUMNS)))
+    extremes, distances = (aligned(np.full(shape, 77, np.float32)) for shape in ((3, ROWS), (3, ROWS, COLUMNS)))
+    kernel = emulate(scores, a, b, extremes, distances, 7.0, 3, KIND="max", N=COLUMNS, C=constant, num_warps=1)
+    scaled = a.astype(np.float64) @ b.astype(np.float64) * constant
+    np.testing.assert_allclose(extremes, scaled.max(2), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(distances, scaled - scaled.max(2, keepdims=True), rtol=1e-5, atol=1e-5)
     assert "scf.if" not in kernel.asm["ttgir"] and operand_of_reduction(kernel.asm["ttgir"]) == reduced
+
+
+@pytest.mark.parametrize("constant", [0.125, None])
+def test_kernels_without_dots_stay(rng, constant):
+    x, out = aligned(rng.standard_normal(1024).astype(np.float32)), aligned(np.full(1024, 77, np.float32))
+    kernel = emulate(of_rows, x, out, 0.125, C=constant, N=1024, num_warps=1)
+    scaled = x * np.float32(0.125)
+    np.testing.assert_allclose(out, scaled - scaled.max(), rtol=1e-6, atol=1e-6)
+    assert "scf.if" not in kernel.asm["ttgir"] and operand_of_reduction(kernel.asm["ttgir"]) == "arith.mulf"
